@@ -1,0 +1,88 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Arrows point one way: model ← wire ← (server | sync) ← shells ← programs.
+// Tests/TidyTests reads this file and every import, and fails on an arrow that points the wrong way.
+
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("ExistentialAny"),
+  .treatAllWarnings(as: .error),
+]
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+let package = Package(
+  name: "virga",
+  products: [
+    .executable(name: "virga", targets: ["virga"]),
+    .library(name: "CloudKit", targets: ["CloudKit"]),
+    .library(name: "VirgaSQLite", targets: ["VirgaSQLite"]),
+  ],
+  targets: [
+    // C libraries of the system.
+    .systemLibrary(name: "CLinux"),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+
+    // Both sides.
+    module("VirgaModel"),
+    module("VirgaWire", ["VirgaModel"]),
+    module("VirgaAuth", ["VirgaModel", "VirgaWire", "COpenSSL"]),
+    module("VirgaSQLite", ["CSQLite"]),
+
+    // Server side.
+    module("VirgaServer", ["VirgaModel", "VirgaWire"]),
+    module("VirgaServerSQLite", ["VirgaModel", "VirgaServer", "VirgaSQLite"]),
+    module("VirgaHTTP", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "CLinux"]),
+
+    // Client side.
+    module("VirgaSync", ["VirgaModel", "VirgaWire"]),
+    module("VirgaPredicates", ["VirgaModel"]),
+    module(
+      "VirgaCloudKit",
+      ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSync", "VirgaPredicates", "CCurl"]),
+    module("CloudKit", ["VirgaCloudKit"]),
+
+    // Programs.
+    .executableTarget(
+      name: "virga",
+      dependencies: [
+        "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP", "VirgaCloudKit",
+        "CLinux",
+      ],
+      swiftSettings: strict),
+
+    // Tests.
+    tests("WireTests", ["VirgaModel", "VirgaWire"]),
+    tests("ServerTests", ["VirgaModel", "VirgaWire", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite"]),
+    tests("HTTPTests", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "CLinux"]),
+    tests("CloudKitTests", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "VirgaSync", "VirgaPredicates", "VirgaCloudKit", "CloudKit"]),
+    tests("EndToEndTests", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSQLite", "CloudKit", "virga"]),
+    tests("TidyTests", []),
+  ]
+)
+
+// `VIRGA_ONLY=WireTests swift test` builds those test targets alone, and what they need.
+if let names = Context.environment["VIRGA_ONLY"]?.split(separator: ",").map(String.init) {
+  let all = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
+  var wanted: Set<String> = []
+  func want(_ name: String) {
+    guard let target = all[name], wanted.insert(name).inserted else { return }
+    for case .byNameItem(let dependency, _) in target.dependencies { want(dependency) }
+  }
+  names.forEach(want)
+  package.targets.removeAll { !wanted.contains($0.name) }
+  package.products.removeAll { product in
+    let targets = (product as? Product.Library)?.targets ?? (product as? Product.Executable)?.targets ?? []
+    return !targets.allSatisfy(wanted.contains)
+  }
+}

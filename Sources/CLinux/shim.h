@@ -1,0 +1,18 @@
+// What Swift's Glibc module leaves out: epoll, eventfd, accept4, sendfile, signalfd, mallopt.
+#pragma once
+#define _GNU_SOURCE 1
+#include <malloc.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/sendfile.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+
+extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
+
+// A freed buffer of 100 KB goes back to the kernel and is faulted in again unless these thresholds are raised;
+// that costs two to five times the CPU for bodies of that size.
+static inline void clinux_keep_freed_memory(void) {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}

@@ -1,0 +1,79 @@
+/// Names and values of header fields in the order they came; names compare without regard to case.
+public struct HTTPHeaders: Sendable, Hashable {
+  public private(set) var fields: [(name: String, value: String)] = []
+
+  public init() {}
+  public init(_ fields: [(String, String)]) { self.fields = fields.map { (name: $0.0, value: $0.1) } }
+
+  /// The first value of that name.
+  public subscript(name: String) -> String? {
+    fields.first { $0.name.equalsIgnoringASCIICase(name) }?.value
+  }
+
+  public mutating func append(_ name: String, _ value: String) { fields.append((name: name, value: value)) }
+
+  public static func == (left: HTTPHeaders, right: HTTPHeaders) -> Bool {
+    left.fields.elementsEqual(right.fields) { $0 == $1 }
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    for field in fields {
+      hasher.combine(field.name)
+      hasher.combine(field.value)
+    }
+  }
+}
+
+extension String {
+  func equalsIgnoringASCIICase(_ other: String) -> Bool {
+    func folded(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte | 0x20 : byte }
+    return utf8.count == other.utf8.count && zip(utf8, other.utf8).allSatisfy { folded($0) == folded($1) }
+  }
+}
+
+/// The first line and the fields of a request.
+public struct HTTPRequestHead: Sendable, Hashable {
+  public var method: String
+  /// The target as it was sent, always beginning with `/`: path and query, still percent-encoded.
+  public var target: String
+  public var headers: HTTPHeaders
+
+  public init(method: String, target: String, headers: HTTPHeaders = HTTPHeaders()) {
+    self.method = method
+    self.target = target
+    self.headers = headers
+  }
+
+  /// The target without its query, still percent-encoded.
+  public var path: Substring { target.prefix { $0 != "?" } }
+}
+
+/// A whole request, its body read.
+public struct HTTPRequest: Sendable {
+  public enum Body: Sendable {
+    case bytes([UInt8])
+    /// A body that was streamed into a file, which the handler owns from now on and must move or remove.
+    case file(StreamedBody)
+  }
+
+  public var head: HTTPRequestHead
+  public var body: Body
+  /// The address of the peer, without its port.
+  public var clientAddress: String
+
+  public init(head: HTTPRequestHead, body: Body = .bytes([]), clientAddress: String = "127.0.0.1") {
+    self.head = head
+    self.body = body
+    self.clientAddress = clientAddress
+  }
+}
+
+/// Where a streamed body went.
+public struct StreamedBody: Sendable, Hashable {
+  public var path: String
+  public var size: Int64
+  public init(path: String, size: Int64) {
+    self.path = path
+    self.size = size
+  }
+}

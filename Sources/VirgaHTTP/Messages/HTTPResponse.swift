@@ -1,0 +1,39 @@
+/// An answer. The connection adds `Content-Length`, `Date` and `Connection`.
+public struct HTTPResponse: Sendable {
+  public enum Body: Sendable {
+    case bytes([UInt8])
+    /// A part of a file, which is sent without passing through memory. The file is opened when the answer starts.
+    case file(path: String, offset: Int64, length: Int64)
+  }
+
+  public var status: Int
+  public var headers: HTTPHeaders
+  public var body: Body
+  /// Whether the connection is to be closed after the answer.
+  public var closesConnection = false
+
+  public init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: Body = .bytes([])) {
+    self.status = status
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// What the connection does with a request's body, decided from the head alone, before a byte of it is read.
+public enum BodyPlan: Sendable {
+  /// Reads it into memory; more than `limit` bytes are answered with 413.
+  case buffer(limit: Int)
+  /// Streams it into a new file in `directory`; more than `limit` bytes are answered with 413 and the file is removed.
+  case stream(directory: String, limit: Int64)
+  /// Answers at once without reading it, and closes the connection if there is one to come.
+  case refuse(HTTPResponse)
+}
+
+/// What a server does with requests.
+public protocol HTTPHandler: Sendable {
+  /// Called on the connection's loop; must not block.
+  func bodyPlan(for head: HTTPRequestHead) -> BodyPlan
+  /// Called on the connection's loop, which is the task's preferred executor; must not block. The task is cancelled
+  /// when the client goes away or the server drains: a parked request then answers at once with what it has.
+  func respond(to request: HTTPRequest) async -> HTTPResponse
+}

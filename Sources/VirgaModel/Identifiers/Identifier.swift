@@ -1,0 +1,94 @@
+/// A name in the model: text with a type of its own, so that two names of different kinds cannot be confused.
+///
+/// Names that clients choose are printable ASCII (see `NameRule`), so equality and order are those of the bytes.
+public protocol Identifier: RawRepresentable, Hashable, Comparable, Sendable, Codable, ExpressibleByStringLiteral,
+  CustomStringConvertible
+where RawValue == String {
+  init(rawValue: String)
+}
+
+extension Identifier {
+  @inlinable
+  public init(_ rawValue: String) { self.init(rawValue: rawValue) }
+
+  public init(stringLiteral value: String) { self.init(rawValue: value) }
+
+  public init(from decoder: any Decoder) throws {
+    self.init(rawValue: try decoder.singleValueContainer().decode(String.self))
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(rawValue)
+  }
+
+  public var description: String { rawValue }
+
+  @inlinable
+  public static func < (left: Self, right: Self) -> Bool { left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8) }
+}
+
+/// A container's identifier, such as `iCloud.com.example.Diary`.
+public struct ContainerID: Identifier {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// A user record's name: `_` and 32 lower-case hexadecimal digits, different in every container.
+public struct UserName: Identifier {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  /// The client's word for "whoever is signed in"; a server resolves it to the caller.
+  public static let defaultOwner: UserName = "__defaultOwner__"
+}
+
+/// The name of a zone, unique in its private database.
+public struct ZoneName: Identifier {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  /// The zone that every database has. It is not atomic and has no change feed.
+  public static let `default`: ZoneName = "_defaultZone"
+}
+
+/// The name of a record, unique in its zone.
+public struct RecordName: Identifier {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// The type of a record, such as `Entry`.
+public struct RecordType: Identifier {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  /// User records: one for each user, in the default zone of the public database.
+  public static let users: RecordType = "Users"
+  /// Share records. The web service writes the name in lower case.
+  public static let share: RecordType = "cloudkit.share"
+}
+
+/// The name of a field: an ASCII letter, then letters, digits and underscores.
+public struct FieldName: Identifier {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// The name of a subscription, unique for its user and database.
+public struct SubscriptionID: Identifier {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// Who holds the data, whatever the container: an account is a set of device keys.
+public struct AccountID: Identifier {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// One enrolled device key of an account.
+public struct DeviceID: Identifier {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+}

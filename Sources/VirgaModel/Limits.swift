@@ -1,0 +1,47 @@
+/// The limits of the service, each with its unit and source. They are checked once, where data enter.
+public enum Limits {
+  /// Operations in one request over the web service (Web Services Reference); native clients may send 400.
+  public static let operationsPerRequestMax = 400
+  /// Records in one page of an answer (Web Services Reference).
+  public static let recordsPerPageMax = 200
+  /// Records in one page for a client that sends `X-Virga-Page`; a first sync then needs fewer requests.
+  public static let recordsPerLargePageMax = 2_000
+  /// Bytes of records after which a page of a change feed ends early, with `moreComing`.
+  public static let pageBytesMax = 4 << 20
+  /// Upload tokens in one request (Web Services Reference).
+  public static let uploadTokensPerRequestMax = 200
+  /// Bytes of a record without its assets (Web Services Reference: 1 MB), measured as the stored JSON.
+  public static let recordBytesMax = 1 << 20
+  /// Bytes of one request's body. Native clients send at most 2 MB; escapes and Base64 may double that.
+  public static let requestBytesMax = 8 << 20
+  /// Bytes of one asset. The reference says 50 MB; a server of one's own may take more.
+  public static let assetBytesMax = 4 << 30
+  /// Characters of a record's, zone's, type's or field's name (CloudKit headers).
+  public static let nameLengthMax = 255
+  /// Fields of one record.
+  public static let fieldsPerRecordMax = 1_000
+  /// Elements of one list field.
+  public static let listElementsMax = 50_000
+  /// References with `deleteSelf` to one record (Web Services Reference).
+  public static let deleteSelfReferencesMax = 750
+  /// Levels of arrays and objects in one JSON text.
+  public static let jsonDepthMax = 64
+  /// Zones of one database; no number of Apple's is known.
+  public static let zonesPerDatabaseMax = 10_000
+  /// Subscriptions of one user in one database.
+  public static let subscriptionsPerDatabaseMax = 1_000
+  /// Notifications that wait for one push token before the oldest is dropped: a fetch finds what they told of.
+  public static let notificationsPerTokenMax = 100
+  /// Replaced versions kept of each record, and for how long.
+  public static let versionsPerRecordMax = 10
+  public static let versionAge: Duration = .seconds(30 * 86_400)
+  /// How long a tombstone is kept; a change token older than the oldest one dropped has expired.
+  public static let tombstoneAge: Duration = .seconds(180 * 86_400)
+  /// How long an upload URL, an upload receipt and a download URL are valid (upload: Web Services Reference).
+  public static let uploadURLAge: Duration = .seconds(15 * 60)
+  public static let receiptAge: Duration = .seconds(24 * 3_600)
+  public static let downloadURLAge: Duration = .seconds(6 * 3_600)
+  /// How long a device's session and a web-auth token are valid (web tokens: two weeks, Web Services Reference).
+  public static let sessionAge: Duration = .seconds(24 * 3_600)
+  public static let webTokenAge: Duration = .seconds(14 * 86_400)
+}

@@ -1,0 +1,98 @@
+/// The value of a field. Lists hold values of one type; a list read without elements and without a type is `.emptyList`.
+public enum FieldValue: Hashable, Sendable {
+  case string(String)
+  case int64(Int64)
+  case double(Double)
+  case timestamp(Timestamp)
+  case bytes([UInt8])
+  case reference(Reference)
+  case asset(AssetValue)
+  case location(Location)
+  case stringList([String])
+  case int64List([Int64])
+  case doubleList([Double])
+  case timestampList([Timestamp])
+  case bytesList([[UInt8]])
+  case referenceList([Reference])
+  case assetList([AssetValue])
+  case locationList([Location])
+  case emptyList
+  /// A value whose type tag this version does not know, kept as it came so that saving the record loses nothing.
+  case unknown(tag: String, json: [UInt8])
+}
+
+/// A field of a record.
+public struct Field: Hashable, Sendable {
+  public var value: FieldValue
+  /// Whether the value belongs to the record's encrypted values.
+  public var isEncrypted: Bool
+
+  public init(_ value: FieldValue, isEncrypted: Bool = false) {
+    self.value = value
+    self.isEncrypted = isEncrypted
+  }
+}
+
+/// A pointer to another record.
+public struct Reference: Hashable, Sendable {
+  /// What becomes of the record that holds the reference when its target is deleted.
+  public enum Action: String, Hashable, Sendable, Codable {
+    /// Nothing; the reference dangles.
+    case none = "NONE"
+    /// The holder is deleted too.
+    case deleteSelf = "DELETE_SELF"
+    /// The target must exist, and cannot be deleted while it is referenced.
+    case validate = "VALIDATE"
+  }
+
+  public var recordName: RecordName
+  public var action: Action
+  /// `nil` means the zone of the record that holds the reference.
+  public var zone: ZoneID?
+
+  public init(recordName: RecordName, action: Action = .none, zone: ZoneID? = nil) {
+    self.recordName = recordName
+    self.action = action
+    self.zone = zone
+  }
+}
+
+/// A place on Earth, with what the protocol carries beside it. Unknown members are `nil`.
+public struct Location: Hashable, Sendable {
+  /// Degrees, −90...90 and −180...180.
+  public var latitude: Double
+  public var longitude: Double
+  /// Metres.
+  public var horizontalAccuracy: Double?
+  public var verticalAccuracy: Double?
+  public var altitude: Double?
+  /// Metres per second, and degrees clockwise from north.
+  public var speed: Double?
+  public var course: Double?
+  public var timestamp: Timestamp?
+
+  public init(latitude: Double, longitude: Double) {
+    self.latitude = latitude
+    self.longitude = longitude
+  }
+}
+
+/// An asset as the protocol describes it: the bytes themselves travel by their own URLs.
+public struct AssetValue: Hashable, Sendable {
+  /// The server's opaque digest of the bytes, Base64.
+  public var fileChecksum: String
+  public var size: Int64
+  /// Proof of an upload; only in a record that is being saved.
+  public var receipt: String?
+  public var referenceChecksum: String?
+  public var wrappingKey: String?
+  /// Where to fetch the bytes; only in a record that was read, and only for a while.
+  public var downloadURL: String?
+
+  public init(fileChecksum: String, size: Int64, receipt: String? = nil, downloadURL: String? = nil) {
+    self.fileChecksum = fileChecksum
+    self.size = size
+    self.receipt = receipt
+    self.downloadURL = downloadURL
+  }
+}

@@ -1,0 +1,88 @@
+public import VirgaModel
+public import VirgaWire
+
+/// Who asks, once credentials were checked.
+public struct Principal: Hashable, Sendable {
+  /// `nil` for a caller with an API token alone, who may read what the public database grants to the world.
+  public var user: UserName?
+  public var account: AccountID?
+  /// The enrolled device, for a device's session.
+  public var device: DeviceID?
+
+  public init(user: UserName?, account: AccountID?, device: DeviceID?) {
+    self.user = user
+    self.account = account
+    self.device = device
+  }
+
+  public static let world = Principal(user: nil, account: nil, device: nil)
+
+  /// What stands in a record's stamps: the device, or `iCloud` for a client without one.
+  public var deviceName: String { device?.rawValue ?? "iCloud" }
+}
+
+/// Makes the URLs that answers carry; they are signed and expire.
+public protocol URLMaker: Sendable {
+  /// Where to send the bytes of one asset.
+  func uploadURL(for claim: UploadClaim) -> String
+  /// Where to fetch bytes.
+  func downloadURL(checksum: String, size: Int64, expires: Timestamp) -> String
+  /// Where to wait for notifications.
+  func pushURL(token: String) -> String
+}
+
+/// What an upload URL and the receipt that it yields are bound to.
+public struct UploadClaim: Hashable, Sendable, Codable {
+  public var container: ContainerID
+  public var environment: Environment
+  public var user: UserName
+  public var recordName: RecordName
+  public var fieldName: FieldName
+  public var expires: Timestamp
+
+  public init(
+    container: ContainerID, environment: Environment, user: UserName, recordName: RecordName, fieldName: FieldName,
+    expires: Timestamp
+  ) {
+    self.container = container
+    self.environment = environment
+    self.user = user
+    self.recordName = recordName
+    self.fieldName = fieldName
+    self.expires = expires
+  }
+}
+
+/// All that a call depends on besides the store: the core has no clock and no dice of its own.
+public struct CallContext: Sendable {
+  public var endpoint: Endpoint
+  public var principal: Principal
+  public var now: Timestamp
+  /// Feeds identifiers and incarnations; seeded by the shell.
+  public var random: any RandomNumberGenerator & Sendable
+  public var urls: any URLMaker
+  /// The logical client (`clientId`), which is not told of its own changes.
+  public var clientID: String?
+  /// Whether the client asked for our extensions (`X-Virga-Extensions: 1`).
+  public var wantsExtensions: Bool
+  /// Whether the client asked for the zone's token with `getCurrentSyncToken`.
+  public var wantsSyncToken: Bool
+  /// The most records that a page may hold for this client.
+  public var recordsPerPageMax: Int
+  /// Push tokens that have news once the transaction has committed.
+  public var wakes: Set<String> = []
+
+  public init(
+    endpoint: Endpoint, principal: Principal, now: Timestamp, random: any RandomNumberGenerator & Sendable,
+    urls: any URLMaker
+  ) {
+    self.endpoint = endpoint
+    self.principal = principal
+    self.now = now
+    self.random = random
+    self.urls = urls
+    wantsExtensions = false
+    wantsSyncToken = false
+    recordsPerPageMax = Limits.recordsPerPageMax
+  }
+}

@@ -1,0 +1,165 @@
+public import VirgaModel
+
+/// Which database a row lies in: the public one of a container and environment, or a user's private one.
+///
+/// The shared database holds nothing: it is a view of other users' private databases.
+public struct DatabaseKey: Hashable, Sendable {
+  public var container: ContainerID
+  public var environment: Environment
+  /// `nil` for the public database.
+  public var owner: UserName?
+
+  public init(container: ContainerID, environment: Environment, owner: UserName?) {
+    self.container = container
+    self.environment = environment
+    self.owner = owner
+  }
+}
+
+/// A database: its change feed lists zones.
+public struct DatabaseRow: Hashable, Sendable {
+  public var key: DatabaseKey
+  /// Binds change tokens to this feed.
+  public var incarnation: UInt64
+  /// The last number that the feed gave.
+  public var sequence: Int64
+
+  public init(key: DatabaseKey, incarnation: UInt64, sequence: Int64 = 0) {
+    self.key = key
+    self.incarnation = incarnation
+    self.sequence = sequence
+  }
+}
+
+/// A zone: its change feed lists records. A deleted zone keeps its row, so that its numbers are never given twice.
+public struct ZoneRow: Hashable, Sendable {
+  /// Given by the store when the row is first put; 0 before.
+  public var id: Int64
+  public var database: DatabaseKey
+  public var name: ZoneName
+  /// Drawn anew when a deleted zone is created again; binds change tokens to this life of the zone.
+  public var incarnation: UInt64
+  /// The last number given to a change in this zone.
+  public var sequence: Int64
+  /// Tokens at an earlier position than this have expired: tombstones up to here were dropped.
+  public var floor: Int64
+  /// The number of the zone's last change in its database's feed.
+  public var databaseSequence: Int64
+  public var isDeleted: Bool
+  public var deletionReason: ZoneDeletionReason?
+
+  public init(id: Int64 = 0, database: DatabaseKey, name: ZoneName, incarnation: UInt64) {
+    self.id = id
+    self.database = database
+    self.name = name
+    self.incarnation = incarnation
+    sequence = 0
+    floor = 0
+    databaseSequence = 0
+    isDeleted = false
+  }
+}
+
+/// A record as it is stored: one version, live or a tombstone.
+public struct StoredRecord: Hashable, Sendable {
+  public var name: RecordName
+  public var type: RecordType
+  /// The number of the change that made this version; unique in the zone.
+  public var sequence: Int64
+  public var created: RecordStamp
+  public var modified: RecordStamp
+  public var isDeleted: Bool
+  public var parent: Reference?
+  public var share: Reference?
+  public var shortGUID: String?
+  /// The fields as they travel: see `RecordEnvelope.fieldsJSON`. `{}` for a tombstone.
+  public var fieldsJSON: [UInt8]
+  public var unknownMembers: [UInt8]
+  /// Digests of the assets that this version claims. Given to `put`; on reading only `hasAssets` is filled.
+  public var assetChecksums: [String]
+  /// Targets in the same zone whose deletion concerns this record: `deleteSelf`, `validate`, and its parent. Given to
+  /// `put`; on reading only `hasReferences` is filled.
+  public var references: [StoredReference]
+  public var hasAssets: Bool
+  public var hasReferences: Bool
+
+  public init(
+    name: RecordName, type: RecordType, sequence: Int64, created: RecordStamp, modified: RecordStamp,
+    fieldsJSON: [UInt8]
+  ) {
+    self.name = name
+    self.type = type
+    self.sequence = sequence
+    self.created = created
+    self.modified = modified
+    self.fieldsJSON = fieldsJSON
+    isDeleted = false
+    unknownMembers = []
+    assetChecksums = []
+    references = []
+    hasAssets = false
+    hasReferences = false
+  }
+}
+
+/// A reference that the store indexes by its target.
+public struct StoredReference: Hashable, Sendable {
+  public enum Kind: Int, Hashable, Sendable { case deleteSelf = 1, validate = 2, parent = 3 }
+  public var target: RecordName
+  public var kind: Kind
+  public init(target: RecordName, kind: Kind) {
+    self.target = target
+    self.kind = kind
+  }
+}
+
+/// Small things that are read by key or by owner: accounts, devices, credentials, subscriptions, schema, settings.
+/// The core encodes their values; a store only keeps them.
+public struct Entity: Hashable, Sendable {
+  public enum Kind: String, Hashable, Sendable, CaseIterable {
+    case account, device, apiToken, webToken, invitation, subscription, receipt, pushToken, recordType, setting
+  }
+
+  public var kind: Kind
+  public var key: String
+  /// What the entity is listed under; empty if it is not listed.
+  public var owner: String
+  public var value: [UInt8]
+
+  public init(_ kind: Kind, key: String, owner: String = "", value: [UInt8]) {
+    self.kind = kind
+    self.key = key
+    self.owner = owner
+    self.value = value
+  }
+}
+
+/// Bytes that were uploaded, by their digest. They are kept while a version of a record claims them.
+public struct AssetRow: Hashable, Sendable {
+  public var checksum: String
+  public var size: Int64
+  /// When the bytes last arrived; an asset without a claim is collected some time after.
+  public var uploaded: Timestamp
+  public init(checksum: String, size: Int64, uploaded: Timestamp) {
+    self.checksum = checksum
+    self.size = size
+    self.uploaded = uploaded
+  }
+}
+
+/// A notification that waits to be delivered: a row of the outbox.
+public struct NotificationRow: Hashable, Sendable {
+  /// Given by the store, ascending; 0 before.
+  public var id: Int64
+  /// The queue it waits in.
+  public var pushToken: String
+  /// A later notification with the same key replaces an earlier one that still waits in the same queue.
+  public var coalescingKey: String
+  public var payload: [UInt8]
+  public init(id: Int64 = 0, pushToken: String, coalescingKey: String, payload: [UInt8]) {
+    self.id = id
+    self.pushToken = pushToken
+    self.coalescingKey = coalescingKey
+    self.payload = payload
+  }
+}

@@ -1,0 +1,90 @@
+public import VirgaModel
+
+/// Where the rows lie. A store knows rows, not rules; two exist (memory, SQLite), and one contract suite runs on both.
+public protocol Store: AnyObject, Sendable {
+  /// Runs `body` on a consistent snapshot, beside other reads and writes; `completion` is called on any thread.
+  func read<Value: Sendable>(
+    _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
+    completion: @escaping @Sendable (Result<Value, any Error>) -> Void)
+
+  /// Runs `body` alone, after all writes that came before. If it throws, its writes are undone; otherwise `completion`
+  /// is called once they are durable. Several bodies may share one commit. `body` has no effect but its writes, since
+  /// it may run again.
+  func write<Value: Sendable>(
+    _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+    completion: @escaping @Sendable (Result<Value, any Error>) -> Void)
+}
+
+/// What can go wrong below the rules.
+public enum StoreError: Error, Hashable, Sendable {
+  /// No space is left; the write was undone.
+  case full(String)
+  /// The file is damaged or cannot be read.
+  case damaged(String)
+  /// The data were written by a newer version.
+  case newerVersion(found: Int, known: Int)
+  case closed
+  case other(String)
+}
+
+/// Reads of one snapshot. Every verb may throw a `StoreError`.
+public protocol ReadTransaction: AnyObject {
+  func database(_ key: DatabaseKey) throws -> DatabaseRow?
+  /// The zone's row, also when the zone is deleted.
+  func zone(_ name: ZoneName, in database: DatabaseKey) throws -> ZoneRow?
+  /// Rows whose `databaseSequence` is greater than `position`, deleted ones too, in the order of that number.
+  func zones(in database: DatabaseKey, after position: Int64, limit: Int) throws -> [ZoneRow]
+
+  /// The newest version of a record, which may be a tombstone.
+  func record(_ name: RecordName, in zone: ZoneRow) throws -> StoredRecord?
+  /// Calls `body` with the newest version of each record whose sequence is greater than `position`, oldest change
+  /// first, tombstones too, until `body` answers false or `limit` were given.
+  func changes(in zone: ZoneRow, after position: Int64, limit: Int, _ body: (StoredRecord) throws -> Bool) throws
+  /// The same from newest to oldest, for sequences less than `position`.
+  func changes(in zone: ZoneRow, before position: Int64, limit: Int, _ body: (StoredRecord) throws -> Bool) throws
+  /// A version of the record by its sequence: the newest or one that is still kept.
+  func version(_ sequence: Int64, of name: RecordName, in zone: ZoneRow) throws -> StoredRecord?
+  /// The replaced versions that are still kept, newest first.
+  func versions(of name: RecordName, in zone: ZoneRow) throws -> [StoredRecord]
+  /// The live records whose indexed references point at `target`, by name, at most `limit`.
+  func references(to target: RecordName, in zone: ZoneRow, limit: Int) throws
+    -> [(source: RecordName, kind: StoredReference.Kind)]
+
+  func entity(_ kind: Entity.Kind, key: String) throws -> Entity?
+  /// All entities of a kind with that owner, by key.
+  func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity]
+
+  func asset(_ checksum: String) throws -> AssetRow?
+  /// Assets that no version claims and that arrived before `moment`, by checksum.
+  func unclaimedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow]
+  /// The oldest notifications that wait for a token.
+  func notifications(for pushToken: String, limit: Int) throws -> [NotificationRow]
+}
+
+/// Reads and writes. What a transaction wrote it also reads.
+public protocol WriteTransaction: ReadTransaction {
+  func put(_ database: DatabaseRow) throws
+  /// Inserts a row whose id is 0, giving it one, or replaces the row of that id.
+  func put(_ zone: inout ZoneRow) throws
+  /// Removes all records, versions, references and claims of a zone; its row stays.
+  func removeRecords(of zone: ZoneRow) throws
+
+  /// Makes `record` the newest version. `previous` is what `record(_:in:)` returned in this transaction; with
+  /// `keepsVersion` a live previous version goes into the history. Claims and references are kept up by the store:
+  /// claims belong to a version and end when it leaves the history, references belong to the newest version.
+  func put(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord?, keepsVersion: Bool) throws
+  /// Drops tombstones whose deletion is older than `moment`; answers the greatest sequence dropped.
+  func dropTombstones(in zone: ZoneRow, before moment: Timestamp) throws -> Int64?
+  /// Drops versions that were replaced before `moment` or that exceed `count` for their record.
+  func dropVersions(before moment: Timestamp, keeping count: Int) throws
+
+  func put(_ entity: Entity) throws
+  func removeEntity(_ kind: Entity.Kind, key: String) throws
+
+  func put(_ asset: AssetRow) throws
+  func removeAsset(_ checksum: String) throws
+  /// Adds a notification, replacing one that waits with the same token and coalescing key, and drops the oldest of
+  /// the token beyond `Limits.notificationsPerTokenMax`.
+  func append(_ notification: NotificationRow) throws
+  func removeNotifications(_ ids: [Int64]) throws
+}

@@ -1,0 +1,81 @@
+/// The codes that the service answers with, and their HTTP status. Clients know exactly these.
+public enum ServerErrorCode: String, Hashable, Sendable, CaseIterable {
+  case accessDenied = "ACCESS_DENIED"
+  case atomicError = "ATOMIC_ERROR"
+  case authenticationFailed = "AUTHENTICATION_FAILED"
+  case authenticationRequired = "AUTHENTICATION_REQUIRED"
+  case badRequest = "BAD_REQUEST"
+  case conflict = "CONFLICT"
+  case exists = "EXISTS"
+  case internalError = "INTERNAL_ERROR"
+  case notFound = "NOT_FOUND"
+  case quotaExceeded = "QUOTA_EXCEEDED"
+  case throttled = "THROTTLED"
+  case tryAgainLater = "TRY_AGAIN_LATER"
+  case validatingReferenceError = "VALIDATING_REFERENCE_ERROR"
+  case zoneNotFound = "ZONE_NOT_FOUND"
+  case uniqueFieldError = "UNIQUE_FIELD_ERROR"
+
+  /// The status of an answer that fails as a whole (Web Services Reference).
+  public var httpStatus: Int {
+    switch self {
+    case .badRequest, .atomicError: 400
+    case .authenticationFailed: 401
+    case .accessDenied: 403
+    case .notFound, .zoneNotFound: 404
+    case .conflict, .exists, .uniqueFieldError: 409
+    case .validatingReferenceError: 412
+    case .quotaExceeded: 413
+    case .authenticationRequired: 421
+    case .throttled: 429
+    case .internalError: 500
+    case .tryAgainLater: 503
+    }
+  }
+}
+
+/// An error as the protocol states it: for a whole request, or for one item of it.
+public struct ServiceError: Error, Hashable, Sendable {
+  public var code: ServerErrorCode
+  /// Says what is wrong, where, and where it helps what to do about it.
+  public var reason: String
+  /// Whole seconds to wait before another try; only where a retry makes sense.
+  public var retryAfterSeconds: Int?
+  /// Where to sign in; only with `authenticationRequired`.
+  public var redirectURL: String?
+
+  public init(_ code: ServerErrorCode, _ reason: String, retryAfterSeconds: Int? = nil) {
+    self.code = code
+    self.reason = reason
+    self.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+/// Texts that stand for a condition without a code of its own; our client recognises them by their beginning.
+public enum Reason {
+  public static let changeTokenExpired = "client knowledge differs from server knowledge"
+  public static let limitExceeded = "limit exceeded"
+  public static let staleTag = "client oplock error updating record"
+  public static let recordExists = "record to insert already exists"
+  public static let tagButNoRecord = "recordChangeTag specified, but record not found"
+  public static let recordNotFound = "Record not found"
+  public static let zoneNotFound = "Zone does not exist"
+  public static let zonePurged = "Zone was purged by its user"
+  public static let encryptedDataReset = "Zone was deleted because its user reset their encrypted data"
+  public static let atomicFailure = "Atomic batch failed"
+  public static let noChangesInDefaultZone = "cannot get changes in default zone"
+  public static let noZonesInPublic = "zones cannot be changed in the public database"
+  public static let schemaRefusal = "Cannot create new type"
+  public static let schemaFieldRefusal = "Cannot create new field"
+}
+
+extension ServiceError {
+  public static func badRequest(_ reason: String) -> ServiceError { ServiceError(.badRequest, reason) }
+
+  public static let changeTokenExpired = ServiceError(.badRequest, Reason.changeTokenExpired)
+
+  /// Says which limit was passed and by how much; our client turns it into `limitExceeded`.
+  public static func limitExceeded(_ what: String, observed: Int, limit: Int) -> ServiceError {
+    ServiceError(.badRequest, "\(Reason.limitExceeded): \(what), \(observed) given, at most \(limit) allowed")
+  }
+}
