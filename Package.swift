@@ -65,7 +65,12 @@ let package = Package(
     tests("WireTests", ["VirgaModel", "VirgaWire"]),
     tests("ServerTests", ["VirgaModel", "VirgaWire", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite"]),
     tests("HTTPTests", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "CLinux"]),
-    tests("CloudKitTests", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "VirgaSync", "VirgaPredicates", "VirgaCloudKit", "CloudKit"]),
+    tests(
+      "CloudKitTests",
+      [
+        "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "VirgaSync", "VirgaPredicates",
+        "VirgaCloudKit", "CloudKit",
+      ]),
     tests("EndToEndTests", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSQLite", "CloudKit", "virga"]),
     tests("TidyTests", []),
   ]

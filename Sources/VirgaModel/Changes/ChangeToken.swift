@@ -25,7 +25,9 @@ public struct ChangeToken: Hashable, Sendable {
     var bytes = [feed.rawValue]
     bytes.reserveCapacity(17)
     for word in [incarnation, UInt64(bitPattern: position)] {
-      for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift))) }
+      for shift in stride(from: 56, through: 0, by: -8) {
+        bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+      }
     }
     return bytes
   }

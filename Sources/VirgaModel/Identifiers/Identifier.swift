@@ -25,7 +25,9 @@ extension Identifier {
   public var description: String { rawValue }
 
   @inlinable
-  public static func < (left: Self, right: Self) -> Bool { left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8) }
+  public static func < (left: Self, right: Self) -> Bool {
+    left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
+  }
 }
 
 /// A container's identifier, such as `iCloud.com.example.Diary`.

@@ -1,0 +1,52 @@
+# Virga. `make demo` and `make test` are all that a newcomer types; each installs what it needs.
+.PHONY: help install build release serve demo test bench lint docs clean
+SWIFT ?= swift
+# The examples are a package of their own that is built into the same folder, so that nothing is compiled twice.
+EXAMPLES = --package-path Examples --scratch-path .build
+
+help:
+	@echo "make demo    three devices, one diary, a real server: build, run, and print what each device sees"
+	@echo "make test    build and run all tests"
+	@echo "make serve   run the server on http://127.0.0.1:8787 with its data in ./virga-data"
+	@echo "make bench   measure, and compare counts with Benchmarks/thresholds.json"
+	@echo "make lint    check the format of all Swift sources"
+	@echo "make docs    build the documentation into .build/docs"
+	@echo "make clean   remove what was built"
+
+install:
+	@scripts/install
+
+build: install
+	$(SWIFT) build
+	$(SWIFT) build $(EXAMPLES)
+
+release: install
+	$(SWIFT) build -c release --product virga
+	$(SWIFT) build -c release $(EXAMPLES) --product lanternly
+
+serve: install
+	$(SWIFT) build -c release --product virga
+	.build/release/virga serve
+
+demo: release
+	scripts/demo
+
+test: install
+	$(SWIFT) build --build-tests
+	$(SWIFT) build --build-tests $(EXAMPLES)
+	$(SWIFT) test --skip-build --disable-xctest
+	$(SWIFT) test --skip-build --disable-xctest $(EXAMPLES)
+
+bench: install
+	$(SWIFT) build -c release --product virga
+	$(SWIFT) build -c release --product bench
+	.build/release/bench
+
+lint:
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests Benchmarks
+
+docs: install
+	scripts/docs
+
+clean:
+	rm -rf .build .build-* Examples/.build

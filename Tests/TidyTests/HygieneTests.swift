@@ -1,0 +1,63 @@
+import Foundation
+import Testing
+
+/// What a reader of any file may rely on.
+@Suite struct HygieneTests {
+  private static let folders = ["Sources", "Tests", "Examples/Sources", "Examples/Tests", "Benchmarks"]
+  private var shipped: [SourceTree.File] { ["Sources", "Examples/Sources"].flatMap { SourceTree.files(below: $0) } }
+
+  @Test func noForcedTryAndNoPromiseToFinishLater() {
+    for file in shipped {
+      for (line, text) in SourceTree.code(of: file) where text.contains("try!") {
+        Issue.record("\(file.path):\(line) forces a try")
+      }
+      for (number, line) in file.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
+      where line.contains("TODO") || line.contains("FIXME") {
+        Issue.record("\(file.path):\(number + 1) leaves something for later")
+      }
+    }
+  }
+
+  @Test func noEmptyCatch() {
+    for file in shipped {
+      let code = SourceTree.code(of: file).map(\.text).joined(separator: "\n")
+      #expect(code.range(of: #"catch\s*\{\s*\}"#, options: .regularExpression) == nil, "\(file.path)")
+    }
+  }
+
+  @Test func librariesSpawnNoBareTasks() {
+    for file in SourceTree.files(below: "Sources") where !file.path.hasPrefix("Sources/virga/") {
+      for (line, text) in SourceTree.code(of: file)
+      where text.range(of: #"\bTask\s*\{|Task\.detached|Task\.sleep"#, options: .regularExpression) != nil {
+        Issue.record("\(file.path):\(line) leaves the executor it was given: \(text)")
+      }
+    }
+  }
+
+  @Test func filesStayReadable() {
+    for file in Self.folders.flatMap({ SourceTree.files(below: $0) }) {
+      let lines = file.text.split(separator: "\n", omittingEmptySubsequences: false).count
+      #expect(lines <= 900, "\(file.path) has \(lines) lines: is it one flat thing?")
+    }
+  }
+
+  @Test func textSpeaksOfTheProjectAlone() {
+    let documents = ["README.md", "CHANGELOG.md", "docs"].map { SourceTree.root.appendingPathComponent($0) }
+    var texts = Self.folders.flatMap { SourceTree.files(below: $0) }.map { ($0.path, $0.text) }
+    for document in documents {
+      let paths = (FileManager.default.enumerator(atPath: document.path)?.allObjects as? [String]) ?? []
+      for path in paths where path.hasSuffix(".md") {
+        if let text = try? String(contentsOf: document.appendingPathComponent(path), encoding: .utf8) {
+          texts.append((path, text))
+        }
+      }
+      if let text = try? String(contentsOf: document, encoding: .utf8) {
+        texts.append((document.lastPathComponent, text))
+      }
+    }
+    let here = "/" + "work/"
+    for (path, text) in texts where !path.hasSuffix("HygieneTests.swift") {
+      #expect(!text.contains(here), "\(path) names a path of one machine")
+    }
+  }
+}
