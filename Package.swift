@@ -61,6 +61,16 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // Measurements.
+    .target(name: "Allocations", path: "Benchmarks/Allocations"),
+    .executableTarget(
+      name: "bench",
+      dependencies: [
+        "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP", "CSQLite", "CLinux",
+        "Allocations",
+      ],
+      path: "Benchmarks", exclude: ["Allocations", "thresholds.json"], swiftSettings: strict),
+
     // Tests.
     tests("WireTests", ["VirgaModel", "VirgaWire"]),
     tests("ServerTests", ["VirgaModel", "VirgaWire", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite"]),

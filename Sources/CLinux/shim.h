@@ -1,6 +1,5 @@
-// What Swift's Glibc module leaves out: epoll, eventfd, accept4, sendfile, signalfd, mallopt.
+// What Swift's Glibc module leaves out: epoll, eventfd, accept4, sendfile, signalfd, memmem, mallopt.
 #pragma once
-#define _GNU_SOURCE 1
 #include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -8,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
+extern void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length);
 extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
 
 // A freed buffer of 100 KB goes back to the kernel and is faulted in again unless these thresholds are raised;

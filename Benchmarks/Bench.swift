@@ -1,0 +1,74 @@
+import Foundation
+
+/// Measures a real server against the disk and raw SQLite in the same run, and prints ratios.
+///
+/// Times depend on the machine: only ratios say something. Counts (see `Counts.swift`) are exact, and are compared
+/// with `thresholds.json`.
+enum Bench {
+  static func run(arguments: [String]) -> Int32 {
+    do {
+      if arguments.contains("--help") {
+        print("usage: bench [--counts]\n  --counts  only the exact counts, compared with Benchmarks/thresholds.json")
+        return 0
+      }
+      if !arguments.contains("--counts") { try measure() }
+      return try Counts.compare() ? 0 : 1
+    } catch {
+      FileHandle.standardError.write(Data("bench: \(error)\n".utf8))
+      return 1
+    }
+  }
+
+  private static func measure() throws {
+    let server = try ServerUnderTest()
+    defer { server.stop() }
+    let records = Workload.records(20_000)
+    let payloads = records.map { $0.fields }
+    let folder = server.folder.path
+    report("durable 4 KB append (median)", "\(microseconds(Baseline.durableAppendSeconds(in: folder))) µs")
+
+    for batch in [200, 400] {
+      let raw = Baseline.rowsPerSecond(payloads: payloads, batch: batch, in: folder)
+      let zone = "Upload\(batch)"
+      Workload.makeZone(zone, on: server)
+      let ours = Workload.upload(records, batch: batch, zone: zone, to: server)
+      report(
+        "upload in batches of \(batch)", "\(Int(ours)) records/s", ours / raw, "of raw SQLite (\(Int(raw)) rows/s)")
+    }
+    report("memory after the uploads", "\(server.residentBytes >> 20) MB")
+    report(
+      "disk after the uploads", "\(server.diskBytes / 40_000) bytes a record",
+      Double(server.diskBytes) / Double(40_000 * (payloads.first?.count ?? 1)), "of the fields' bytes")
+
+    for page in [200, 2_000] {
+      let rate = Workload.download(zone: "Upload200", page: page, from: server)
+      report("fresh download, pages of \(page)", "\(Int(rate)) records/s")
+    }
+
+    Workload.makeZone("Single", on: server)
+    let append = Baseline.durableAppendSeconds(in: folder)
+    let one = Workload.singleSaves(clients: 1, each: 300, zone: "Single", to: server)
+    report("one-record save, 1 client", "\(microseconds(one.median)) µs", one.median / append, "of one durable append")
+    let sixteen = Workload.singleSaves(clients: 16, each: 300, zone: "Single", to: server)
+    report("one-record saves, 16 clients", "\(Int(sixteen.rate))/s", sixteen.rate / one.rate, "of one client's rate")
+
+    let latency = try Workload.pushLatency(zone: "Single", on: server)
+    report("push after the commit (median)", "\(microseconds(latency.push)) µs")
+    report("poll for the change (median)", "\(microseconds(latency.poll)) µs")
+
+    let assets = try Workload.assets(count: 40, on: server)
+    report("1 MB assets up", "\(Int(assets.up)) MB/s")
+    report("1 MB assets down", "\(Int(assets.down)) MB/s")
+
+    let parked = try Workload.parkedPolls(1_000, on: server)
+    report("one parked poll", "\(parked / 1_024) KB")
+  }
+
+  static func report(_ what: String, _ value: String, _ ratio: Double? = nil, _ of: String = "") {
+    let name = what.padding(toLength: 36, withPad: " ", startingAt: 0)
+    let figure = value.padding(toLength: 22, withPad: " ", startingAt: 0)
+    print(name + figure + (ratio.map { String(format: "%.2fx %@", $0, of) } ?? ""))
+  }
+
+  static func microseconds(_ seconds: Double) -> Int { Int(seconds * 1_000_000) }
+}

@@ -1,0 +1,97 @@
+import Foundation
+
+/// A real `virga serve` of the same build, with an account of its own.
+final class ServerUnderTest {
+  static let container = "iCloud.virga.bench"
+  let process = Process()
+  let folder: URL
+  let port: UInt16
+  /// `?ckAPIToken=…&ckWebAuthToken=…`
+  private(set) var credentials = ""
+
+  init() throws {
+    let base = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    folder = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
+      .appendingPathComponent(".build/bench-\(ProcessInfo.processInfo.processIdentifier)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    process.executableURL = base.appendingPathComponent("virga")
+    process.arguments = ["serve", "--port", "0", "--data", folder.appendingPathComponent("data").path]
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    var text = ""
+    var found: UInt16?
+    while found == nil {
+      let data = output.fileHandleForReading.availableData
+      guard !data.isEmpty else { throw BenchError("virga serve ended early: \(text)") }
+      text += String(decoding: data, as: UTF8.self)
+      if let range = text.range(of: #"http://127\.0\.0\.1:[0-9]+"#, options: .regularExpression) {
+        found = text[range].split(separator: ":").last.flatMap { UInt16($0) }
+      }
+    }
+    port = found ?? 0
+    output.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
+    try signIn(with: base.appendingPathComponent("virga"))
+  }
+
+  private func signIn(with program: URL) throws {
+    let account = Process()
+    account.executableURL = program
+    account.arguments = [
+      "account", "token", "--container", Self.container, "--endpoint", "http://127.0.0.1:\(port)", "--home",
+      folder.appendingPathComponent("home").path, "--json",
+    ]
+    let output = Pipe()
+    account.standardOutput = output
+    try account.run()
+    let data = output.fileHandleForReading.readDataToEndOfFile()
+    account.waitUntilExit()
+    let answer = try JSONSerialization.jsonObject(with: data) as? [String: Any]
+    guard let api = answer?["apiToken"] as? String, let web = answer?["webAuthToken"] as? String else {
+      throw BenchError("no tokens: \(String(decoding: data, as: UTF8.self))")
+    }
+    let allowed = CharacterSet.alphanumerics
+    let encoded = web.addingPercentEncoding(withAllowedCharacters: allowed) ?? web
+    credentials = "?ckAPIToken=\(api)&ckWebAuthToken=\(encoded)"
+  }
+
+  func target(_ operation: String, scope: String = "private") -> String {
+    "/database/1/\(Self.container)/development/\(scope)/\(operation)\(credentials)"
+  }
+
+  /// Resident memory in bytes.
+  var residentBytes: Int {
+    let status = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)) ?? ""
+    let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
+    return (Int(line.filter(\.isNumber)) ?? 0) * 1_024
+  }
+
+  /// User and system time so far, in seconds.
+  var processorSeconds: Double {
+    let stat = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)) ?? ""
+    let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
+    guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return 0 }
+    return (user + system) / 100
+  }
+
+  var diskBytes: Int {
+    let walker = FileManager.default.enumerator(
+      at: folder.appendingPathComponent("data"), includingPropertiesForKeys: [.fileSizeKey])
+    var sum = 0
+    while let url = walker?.nextObject() as? URL {
+      sum += (try? url.resourceValues(forKeys: [.fileSizeKey]).fileSize) ?? 0
+    }
+    return sum
+  }
+
+  func stop() {
+    process.terminate()
+    process.waitUntilExit()
+    try? FileManager.default.removeItem(at: folder)
+  }
+}
+
+struct BenchError: Error, CustomStringConvertible {
+  let description: String
+  init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,3 @@
+import Glibc
+
+exit(Bench.run(arguments: Array(CommandLine.arguments.dropFirst())))
