@@ -21,8 +21,12 @@ public enum StoreError: Error, Hashable, Sendable {
   case full(String)
   /// The file is damaged or cannot be read.
   case damaged(String)
-  /// The data were written by a newer version.
+  /// The data were written by a newer version; the numbers are those of the layout.
   case newerVersion(found: Int, known: Int)
+  /// Another process uses the data.
+  case inUse(String)
+  /// The place for the data cannot be written.
+  case unwritable(String)
   case closed
   case other(String)
 }
@@ -38,7 +42,7 @@ public protocol ReadTransaction: AnyObject {
   /// The newest version of a record, which may be a tombstone.
   func record(_ name: RecordName, in zone: ZoneRow) throws -> StoredRecord?
   /// Calls `body` with the newest version of each record whose sequence is greater than `position`, oldest change
-  /// first, tombstones too, until `body` answers false or `limit` were given.
+  /// first, tombstones too, until `body` answers false or `limit` were given. `body` does not write.
   func changes(in zone: ZoneRow, after position: Int64, limit: Int, _ body: (StoredRecord) throws -> Bool) throws
   /// The same from newest to oldest, for sequences less than `position`.
   func changes(in zone: ZoneRow, before position: Int64, limit: Int, _ body: (StoredRecord) throws -> Bool) throws
@@ -46,12 +50,12 @@ public protocol ReadTransaction: AnyObject {
   func version(_ sequence: Int64, of name: RecordName, in zone: ZoneRow) throws -> StoredRecord?
   /// The replaced versions that are still kept, newest first.
   func versions(of name: RecordName, in zone: ZoneRow) throws -> [StoredRecord]
-  /// The live records whose indexed references point at `target`, by name, at most `limit`.
+  /// The live records whose indexed references point at `target`, by name and kind, at most `limit`.
   func references(to target: RecordName, in zone: ZoneRow, limit: Int) throws
     -> [(source: RecordName, kind: StoredReference.Kind)]
 
   func entity(_ kind: Entity.Kind, key: String) throws -> Entity?
-  /// All entities of a kind with that owner, by key.
+  /// All entities of a kind with that owner, by key; none for an empty owner.
   func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity]
 
   func asset(_ checksum: String) throws -> AssetRow?
@@ -64,7 +68,7 @@ public protocol ReadTransaction: AnyObject {
 /// Reads and writes. What a transaction wrote it also reads.
 public protocol WriteTransaction: ReadTransaction {
   func put(_ database: DatabaseRow) throws
-  /// Inserts a row whose id is 0, giving it one, or replaces the row of that id.
+  /// Inserts a row whose id is 0, giving it one, or replaces the row of that id. The row of its database comes first.
   func put(_ zone: inout ZoneRow) throws
   /// Removes all records, versions, references and claims of a zone; its row stays.
   func removeRecords(of zone: ZoneRow) throws
@@ -73,7 +77,7 @@ public protocol WriteTransaction: ReadTransaction {
   /// `keepsVersion` a live previous version goes into the history. Claims and references are kept up by the store:
   /// claims belong to a version and end when it leaves the history, references belong to the newest version.
   func put(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord?, keepsVersion: Bool) throws
-  /// Drops tombstones whose deletion is older than `moment`; answers the greatest sequence dropped.
+  /// Drops tombstones whose deletion (`modified`) is older than `moment`; answers the greatest sequence dropped.
   func dropTombstones(in zone: ZoneRow, before moment: Timestamp) throws -> Int64?
   /// Drops versions that were replaced before `moment` or that exceed `count` for their record.
   func dropVersions(before moment: Timestamp, keeping count: Int) throws
@@ -84,7 +88,7 @@ public protocol WriteTransaction: ReadTransaction {
   func put(_ asset: AssetRow) throws
   func removeAsset(_ checksum: String) throws
   /// Adds a notification, replacing one that waits with the same token and coalescing key, and drops the oldest of
-  /// the token beyond `Limits.notificationsPerTokenMax`.
+  /// the token beyond `Limits.notificationsPerTokenMax`. Its number is greater than every earlier one of the store.
   func append(_ notification: NotificationRow) throws
   func removeNotifications(_ ids: [Int64]) throws
 }

@@ -1,0 +1,58 @@
+import VirgaModel
+
+/// The rows of a memory store. Not safe to share: the store's lock guards it.
+final class MemoryTables {
+  var databases: [DatabaseKey: MemoryDatabase] = [:]
+  var zones: [Int64: MemoryZone] = [:]
+  var lastZoneID: Int64 = 0
+  var entities: [Entity.Kind: [String: Entity]] = [:]
+  var assets: [String: AssetRow] = [:]
+  /// How many versions claim the bytes of a digest.
+  var claimCounts: [String: Int] = [:]
+  /// By push token, oldest first.
+  var notifications: [String: [NotificationRow]] = [:]
+  /// Tokens by the notification's number.
+  var notificationTokens: [Int64: String] = [:]
+  var lastNotificationID: Int64 = 0
+}
+
+final class MemoryDatabase {
+  var row: DatabaseRow
+  var zones: [ZoneName: MemoryZone] = [:]
+  var log = SequenceLog<Int64>()
+
+  init(_ row: DatabaseRow) { self.row = row }
+}
+
+final class MemoryZone {
+  var row: ZoneRow
+  var contents = MemoryRecords()
+
+  init(_ row: ZoneRow) { self.row = row }
+}
+
+/// What a zone holds.
+struct MemoryRecords {
+  struct Version {
+    var record: StoredRecord
+    var replaced: Timestamp
+  }
+
+  struct Source: Hashable {
+    var name: RecordName
+    var kind: StoredReference.Kind
+  }
+
+  var records: [RecordName: StoredRecord] = [:]
+  var log = SequenceLog<RecordName>()
+  /// Replaced versions, newest first.
+  var versions: [RecordName: [Version]] = [:]
+  /// The digests that a version claims, by its sequence.
+  var claims: [Int64: Set<String>] = [:]
+  /// The indexed references of a record, and the same by their target.
+  var references: [RecordName: Set<StoredReference>] = [:]
+  var sources: [RecordName: Set<Source>] = [:]
+
+  /// Entries of the log that still tell of a record's newest version.
+  func isCurrent(_ sequence: Int64, _ name: RecordName) -> Bool { records[name]?.sequence == sequence }
+}

@@ -1,0 +1,378 @@
+import VirgaModel
+
+/// A transaction on a memory store. It changes the rows in place and notes how to take each change back.
+final class MemoryTransaction: WriteTransaction {
+  private let tables: MemoryTables
+  private var undo: [() -> Void] = []
+  private var touchedZones: [MemoryZone] = []
+  private var touchedDatabases: [MemoryDatabase] = []
+  private var isOpen = true
+
+  init(_ tables: MemoryTables) { self.tables = tables }
+
+  func commit() {
+    for zone in touchedZones {
+      let records = zone.contents.records
+      zone.contents.log.compact { sequence, name in records[name]?.sequence == sequence }
+    }
+    for database in touchedDatabases {
+      let zones = tables.zones
+      database.log.compact { sequence, id in zones[id]?.row.databaseSequence == sequence }
+    }
+  }
+
+  func rollBack() {
+    for step in undo.reversed() { step() }
+  }
+
+  /// After this nothing may be read or written through the transaction.
+  func end() {
+    isOpen = false
+    undo = []
+  }
+
+  private func known(_ key: DatabaseKey) -> MemoryDatabase? {
+    precondition(isOpen, "the transaction has ended")
+    return tables.databases[key]
+  }
+
+  private func contents(_ zone: ZoneRow) throws -> MemoryZone {
+    precondition(isOpen, "the transaction has ended")
+    guard let found = tables.zones[zone.id] else { throw StoreError.other("no zone has the number \(zone.id)") }
+    return found
+  }
+}
+
+// MARK: - Databases and zones
+
+extension MemoryTransaction {
+  func database(_ key: DatabaseKey) throws -> DatabaseRow? { known(key)?.row }
+
+  func zone(_ name: ZoneName, in database: DatabaseKey) throws -> ZoneRow? {
+    known(database)?.zones[name]?.row
+  }
+
+  func zones(in database: DatabaseKey, after position: Int64, limit: Int) throws -> [ZoneRow] {
+    guard let database = known(database) else { return [] }
+    var rows: [ZoneRow] = []
+    for entry in database.log.entries[database.log.index(after: position)...] {
+      if rows.count >= limit { break }
+      guard let row = tables.zones[entry.element]?.row, row.databaseSequence == entry.sequence else { continue }
+      rows.append(row)
+    }
+    return rows
+  }
+
+  func put(_ database: DatabaseRow) throws {
+    if let known = known(database.key) {
+      let old = known.row
+      known.row = database
+      undo.append { known.row = old }
+    } else {
+      let tables = tables
+      tables.databases[database.key] = MemoryDatabase(database)
+      undo.append { tables.databases[database.key] = nil }
+    }
+  }
+
+  func put(_ zone: inout ZoneRow) throws {
+    guard let database = known(zone.database) else {
+      throw StoreError.other("the database of a zone was not put before it")
+    }
+    let known: MemoryZone
+    if zone.id == 0 {
+      guard database.zones[zone.name] == nil else { throw StoreError.other("a second row for a zone") }
+      let tables = tables
+      tables.lastZoneID += 1
+      zone.id = tables.lastZoneID
+      known = MemoryZone(zone)
+      tables.zones[zone.id] = known
+      database.zones[zone.name] = known
+      let (id, name) = (zone.id, zone.name)
+      undo.append {
+        tables.lastZoneID -= 1
+        tables.zones[id] = nil
+        database.zones[name] = nil
+      }
+      database.log.add(id, at: zone.databaseSequence)
+      let sequence = zone.databaseSequence
+      undo.append { database.log.remove(id, at: sequence) }
+    } else {
+      known = try contents(zone)
+      let old = known.row
+      guard old.database == zone.database, old.name == zone.name else {
+        throw StoreError.other("a zone cannot be renamed")
+      }
+      known.row = zone
+      undo.append { known.row = old }
+      if old.databaseSequence != zone.databaseSequence {
+        let (id, sequence) = (zone.id, zone.databaseSequence)
+        database.log.add(id, at: sequence)
+        database.log.noteStale()
+        undo.append { database.log.remove(id, at: sequence) }
+        touchedDatabases.append(database)
+      }
+    }
+  }
+
+  func removeRecords(of zone: ZoneRow) throws {
+    let zone = try contents(zone)
+    let old = zone.contents
+    zone.contents = MemoryRecords()
+    undo.append { zone.contents = old }
+    for checksums in old.claims.values { countClaims(checksums, by: -1) }
+  }
+}
+
+// MARK: - Records
+
+extension MemoryTransaction {
+  func record(_ name: RecordName, in zone: ZoneRow) throws -> StoredRecord? {
+    try contents(zone).contents.records[name]
+  }
+
+  func changes(in zone: ZoneRow, after position: Int64, limit: Int, _ body: (StoredRecord) throws -> Bool) throws {
+    let contents = try contents(zone).contents
+    var given = 0
+    for entry in contents.log.entries[contents.log.index(after: position)...] {
+      if given >= limit { return }
+      guard let record = contents.records[entry.element], record.sequence == entry.sequence else { continue }
+      given += 1
+      if try !body(record) { return }
+    }
+  }
+
+  func changes(in zone: ZoneRow, before position: Int64, limit: Int, _ body: (StoredRecord) throws -> Bool) throws {
+    let contents = try contents(zone).contents
+    var given = 0
+    let end = position > Int64.min ? contents.log.index(after: position - 1) : 0
+    for entry in contents.log.entries[..<end].reversed() {
+      if given >= limit { return }
+      guard let record = contents.records[entry.element], record.sequence == entry.sequence else { continue }
+      given += 1
+      if try !body(record) { return }
+    }
+  }
+
+  func version(_ sequence: Int64, of name: RecordName, in zone: ZoneRow) throws -> StoredRecord? {
+    let contents = try contents(zone).contents
+    if let record = contents.records[name], record.sequence == sequence { return record }
+    return contents.versions[name]?.first { $0.record.sequence == sequence }?.record
+  }
+
+  func versions(of name: RecordName, in zone: ZoneRow) throws -> [StoredRecord] {
+    try contents(zone).contents.versions[name]?.map(\.record) ?? []
+  }
+
+  func references(to target: RecordName, in zone: ZoneRow, limit: Int) throws
+    -> [(source: RecordName, kind: StoredReference.Kind)]
+  {
+    let sources = try contents(zone).contents.sources[target] ?? []
+    return sources.sorted { ($0.name, $0.kind.rawValue) < ($1.name, $1.kind.rawValue) }
+      .prefix(max(0, limit)).map { ($0.name, $0.kind) }
+  }
+
+  func put(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord?, keepsVersion: Bool) throws {
+    let zone = try contents(zone)
+    let name = record.name
+    let old = zone.contents.records[name]
+    guard old?.sequence == previous?.sequence else {
+      throw StoreError.other("the record replaced is not the newest version")
+    }
+    setRecord(record, in: zone, replacing: old)
+    if let old {
+      if keepsVersion && !old.isDeleted {
+        let version = MemoryRecords.Version(record: old, replaced: record.modified.time)
+        zone.contents.versions[name, default: []].insert(version, at: 0)
+        undo.append { zone.contents.versions[name]?.removeFirst() }
+      } else if old.hasAssets {
+        endClaims(of: old.sequence, in: zone)
+      }
+      if old.hasReferences { setReferences([], of: name, in: zone) }
+    }
+    let references = record.isDeleted ? [] : Set(record.references)
+    if !references.isEmpty { setReferences(references, of: name, in: zone) }
+    if !record.assetChecksums.isEmpty {
+      let sequence = record.sequence
+      let checksums = Set(record.assetChecksums)
+      zone.contents.claims[sequence] = checksums
+      undo.append { zone.contents.claims[sequence] = nil }
+      countClaims(checksums, by: 1)
+    }
+  }
+
+  private func setRecord(_ record: StoredRecord, in zone: MemoryZone, replacing old: StoredRecord?) {
+    var stored = record
+    stored.hasAssets = !record.assetChecksums.isEmpty
+    stored.hasReferences = !record.references.isEmpty && !record.isDeleted
+    stored.assetChecksums = []
+    stored.references = []
+    let (name, sequence) = (record.name, record.sequence)
+    zone.contents.records[name] = stored
+    zone.contents.log.add(name, at: sequence)
+    if old != nil { zone.contents.log.noteStale() }
+    touchedZones.append(zone)
+    undo.append {
+      zone.contents.records[name] = old
+      zone.contents.log.remove(name, at: sequence)
+    }
+  }
+
+  private func setReferences(_ references: Set<StoredReference>, of source: RecordName, in zone: MemoryZone) {
+    let old = zone.contents.references[source] ?? []
+    func replace(_ old: Set<StoredReference>, by new: Set<StoredReference>) {
+      for reference in old {
+        zone.contents.sources[reference.target]?.remove(.init(name: source, kind: reference.kind))
+        if zone.contents.sources[reference.target]?.isEmpty == true { zone.contents.sources[reference.target] = nil }
+      }
+      for reference in new {
+        zone.contents.sources[reference.target, default: []].insert(.init(name: source, kind: reference.kind))
+      }
+      zone.contents.references[source] = new.isEmpty ? nil : new
+    }
+    replace(old, by: references)
+    undo.append { replace(references, by: old) }
+  }
+
+  private func endClaims(of sequence: Int64, in zone: MemoryZone) {
+    guard let checksums = zone.contents.claims.removeValue(forKey: sequence) else { return }
+    undo.append { zone.contents.claims[sequence] = checksums }
+    countClaims(checksums, by: -1)
+  }
+
+  private func countClaims(_ checksums: Set<String>, by step: Int) {
+    let tables = tables
+    func count(_ step: Int) {
+      for checksum in checksums {
+        let count = tables.claimCounts[checksum, default: 0] + step
+        tables.claimCounts[checksum] = count == 0 ? nil : count
+      }
+    }
+    count(step)
+    undo.append { count(-step) }
+  }
+
+  func dropTombstones(in zone: ZoneRow, before moment: Timestamp) throws -> Int64? {
+    let zone = try contents(zone)
+    let old = zone.contents.records
+    let dropped = old.values.filter { $0.isDeleted && $0.modified.time < moment }
+    guard !dropped.isEmpty else { return nil }
+    for record in dropped {
+      zone.contents.records[record.name] = nil
+      zone.contents.log.noteStale()
+    }
+    touchedZones.append(zone)
+    undo.append { zone.contents.records = old }
+    return dropped.map(\.sequence).max()
+  }
+
+  func dropVersions(before moment: Timestamp, keeping count: Int) throws {
+    for zone in tables.zones.values {
+      let old = zone.contents.versions
+      var dropped: [StoredRecord] = []
+      for (name, versions) in old {
+        var kept: [MemoryRecords.Version] = []
+        for version in versions {
+          if version.replaced >= moment && kept.count < count {
+            kept.append(version)
+          } else {
+            dropped.append(version.record)
+          }
+        }
+        if kept.count < versions.count { zone.contents.versions[name] = kept.isEmpty ? nil : kept }
+      }
+      if dropped.isEmpty { continue }
+      undo.append { zone.contents.versions = old }
+      for record in dropped where record.hasAssets { endClaims(of: record.sequence, in: zone) }
+    }
+  }
+}
+
+// MARK: - Entities, assets, notifications
+
+extension MemoryTransaction {
+  func entity(_ kind: Entity.Kind, key: String) throws -> Entity? {
+    precondition(isOpen, "the transaction has ended")
+    return tables.entities[kind]?[key]
+  }
+
+  func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity] {
+    precondition(isOpen, "the transaction has ended")
+    guard !owner.isEmpty, let entities = tables.entities[kind] else { return [] }
+    return entities.values.filter { $0.owner == owner }.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+  }
+
+  func put(_ entity: Entity) throws { setEntity(entity.kind, entity.key, entity) }
+
+  func removeEntity(_ kind: Entity.Kind, key: String) throws { setEntity(kind, key, nil) }
+
+  private func setEntity(_ kind: Entity.Kind, _ key: String, _ entity: Entity?) {
+    precondition(isOpen, "the transaction has ended")
+    let tables = tables
+    let old = tables.entities[kind]?[key]
+    tables.entities[kind, default: [:]][key] = entity
+    undo.append { tables.entities[kind, default: [:]][key] = old }
+  }
+
+  func asset(_ checksum: String) throws -> AssetRow? {
+    precondition(isOpen, "the transaction has ended")
+    return tables.assets[checksum]
+  }
+
+  func unclaimedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow] {
+    precondition(isOpen, "the transaction has ended")
+    let rows = tables.assets.values.filter { tables.claimCounts[$0.checksum] == nil && $0.uploaded < moment }
+    let sorted = rows.sorted { $0.checksum.utf8.lexicographicallyPrecedes($1.checksum.utf8) }
+    return Array(sorted.prefix(max(0, limit)))
+  }
+
+  func put(_ asset: AssetRow) throws { setAsset(asset.checksum, asset) }
+
+  func removeAsset(_ checksum: String) throws { setAsset(checksum, nil) }
+
+  private func setAsset(_ checksum: String, _ asset: AssetRow?) {
+    precondition(isOpen, "the transaction has ended")
+    let tables = tables
+    let old = tables.assets[checksum]
+    tables.assets[checksum] = asset
+    undo.append { tables.assets[checksum] = old }
+  }
+
+  func notifications(for pushToken: String, limit: Int) throws -> [NotificationRow] {
+    precondition(isOpen, "the transaction has ended")
+    return Array((tables.notifications[pushToken] ?? []).prefix(max(0, limit)))
+  }
+
+  func append(_ notification: NotificationRow) throws {
+    let lastID = tables.lastNotificationID
+    let tables = tables
+    undo.append { tables.lastNotificationID = lastID }
+    tables.lastNotificationID += 1
+    var row = notification
+    row.id = tables.lastNotificationID
+    var queue = tables.notifications[row.pushToken] ?? []
+    queue.removeAll { $0.coalescingKey == row.coalescingKey }
+    queue.append(row)
+    setQueue(of: row.pushToken, Array(queue.suffix(Limits.notificationsPerTokenMax)))
+  }
+
+  func removeNotifications(_ ids: [Int64]) throws {
+    for id in ids {
+      guard let token = tables.notificationTokens[id], let queue = tables.notifications[token] else { continue }
+      setQueue(of: token, queue.filter { $0.id != id })
+    }
+  }
+
+  private func setQueue(of pushToken: String, _ queue: [NotificationRow]) {
+    precondition(isOpen, "the transaction has ended")
+    let tables = tables
+    func replace(_ old: [NotificationRow], by new: [NotificationRow]) {
+      for row in old { tables.notificationTokens[row.id] = nil }
+      for row in new { tables.notificationTokens[row.id] = pushToken }
+      tables.notifications[pushToken] = new.isEmpty ? nil : new
+    }
+    let old = tables.notifications[pushToken] ?? []
+    replace(old, by: queue)
+    undo.append { replace(queue, by: old) }
+  }
+}
