@@ -1,0 +1,72 @@
+import FoundationEssentials
+
+/// Hexadecimal digits, lower case.
+package enum Hex {
+  package static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    var text: [UInt8] = []
+    for byte in bytes { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Reads digits of either case; `nil` for anything else.
+  package static func decode(_ text: String) -> [UInt8]? {
+    let digits = text.utf8.map { UInt8(hexadecimalDigit: $0) }
+    guard digits.count.isMultiple(of: 2) else { return nil }
+    var bytes: [UInt8] = []
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      guard let high = digits[index], let low = digits[index + 1] else { return nil }
+      bytes.append(high << 4 | low)
+    }
+    return bytes
+  }
+}
+
+extension UInt8 {
+  fileprivate init?(hexadecimalDigit digit: UInt8) {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): self = digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): self = digit - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): self = digit - UInt8(ascii: "A") + 10
+    default: return nil
+    }
+  }
+}
+
+/// Base64 (RFC 4648): the standard alphabet with padding, and the form for URLs without.
+package enum Base64 {
+  package static func encode(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
+
+  /// `nil` unless the text is exactly what `encode` would write.
+  package static func decode(_ text: String) -> [UInt8]? {
+    guard let data = Data(base64Encoded: text) else { return nil }
+    let bytes = Array(data)
+    return encode(bytes) == text ? bytes : nil
+  }
+
+  /// With `-` and `_`, and without padding.
+  package static func encodeForURL(_ bytes: [UInt8]) -> String {
+    let text = encode(bytes).utf8.compactMap { byte -> UInt8? in
+      switch byte {
+      case UInt8(ascii: "+"): UInt8(ascii: "-")
+      case UInt8(ascii: "/"): UInt8(ascii: "_")
+      case UInt8(ascii: "="): nil
+      default: byte
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  package static func decodeFromURL(_ text: String) -> [UInt8]? {
+    var standard = text.utf8.map { byte -> UInt8 in
+      switch byte {
+      case UInt8(ascii: "-"): UInt8(ascii: "+")
+      case UInt8(ascii: "_"): UInt8(ascii: "/")
+      default: byte
+      }
+    }
+    while !standard.count.isMultiple(of: 4) { standard.append(UInt8(ascii: "=")) }
+    guard let bytes = decode(String(decoding: standard, as: UTF8.self)), encodeForURL(bytes) == text else { return nil }
+    return bytes
+  }
+}

@@ -1,0 +1,170 @@
+import COpenSSL
+
+/// A P-256 private key that signs with ECDSA and SHA-256.
+package final class SigningKey: @unchecked Sendable {
+  // Safe to share: the key is never changed after it was made, and OpenSSL counts references atomically.
+  private let key: OpaquePointer
+
+  package let publicKey: VerifyingKey
+
+  private init(owning key: OpaquePointer) throws(KeyError) {
+    self.key = key
+    do throws(KeyError) {
+      publicKey = try VerifyingKey(der: try derOfPublicKey(key))
+    } catch {
+      EVP_PKEY_free(key)
+      throw error
+    }
+  }
+
+  deinit { EVP_PKEY_free(key) }
+
+  /// Makes a new key.
+  package static func generate() throws(KeyError) -> SigningKey {
+    guard let key = copenssl_generate_p256() else { throw .library }
+    return try SigningKey(owning: key)
+  }
+
+  /// Reads a private key, PKCS #8 or SEC 1, unencrypted.
+  package convenience init(pem: String) throws(KeyError) {
+    try self.init(owning: try readPEM(pem) { PEM_read_bio_PrivateKey($0, nil, nil, nil) })
+  }
+
+  /// PKCS #8, unencrypted.
+  package func pem() throws(KeyError) -> String {
+    try writePEM { PEM_write_bio_PrivateKey($0, key, nil, nil, 0, nil, nil) }
+  }
+
+  /// A signature in DER form. Signing the same message again gives other bytes.
+  package func signature(of message: [UInt8]) throws(KeyError) -> [UInt8] {
+    let context = EVP_MD_CTX_new()
+    defer { EVP_MD_CTX_free(context) }
+    var length = 0
+    guard EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key) == 1,
+      EVP_DigestSign(context, nil, &length, message, message.count) == 1
+    else { throw .library }
+    var signature = [UInt8](repeating: 0, count: length)
+    guard EVP_DigestSign(context, &signature, &length, message, message.count) == 1 else { throw .library }
+    return Array(signature.prefix(length))
+  }
+}
+
+/// A P-256 public key that verifies ECDSA signatures over SHA-256.
+package final class VerifyingKey: @unchecked Sendable {
+  // Safe to share: as for `SigningKey`.
+  private let key: OpaquePointer
+
+  /// SubjectPublicKeyInfo in DER form, in the one encoding that this module writes.
+  package let der: [UInt8]
+
+  private init(owning key: OpaquePointer) throws(KeyError) {
+    self.key = key
+    do throws(KeyError) {
+      guard isP256(key) else { throw .notP256 }
+      der = try derOfPublicKey(key)
+    } catch {
+      EVP_PKEY_free(key)
+      throw error
+    }
+  }
+
+  deinit { EVP_PKEY_free(key) }
+
+  package convenience init(der: [UInt8]) throws(KeyError) {
+    let key = der.withUnsafeBufferPointer { buffer -> OpaquePointer? in
+      var cursor = buffer.baseAddress
+      guard let key = d2i_PUBKEY(nil, &cursor, buffer.count) else { return nil }
+      // Bytes after the key would give one key several spellings.
+      if cursor == buffer.baseAddress.map({ $0 + buffer.count }) { return key }
+      EVP_PKEY_free(key)
+      return nil
+    }
+    guard let key else {
+      ERR_clear_error()
+      throw .unreadable
+    }
+    try self.init(owning: key)
+  }
+
+  package convenience init(pem: String) throws(KeyError) {
+    try self.init(owning: try readPEM(pem) { PEM_read_bio_PUBKEY($0, nil, nil, nil) })
+  }
+
+  package func pem() throws(KeyError) -> String { try writePEM { PEM_write_bio_PUBKEY($0, key) } }
+
+  /// Whether `signature`, in DER form, is this key's over `message`.
+  package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
+    let context = EVP_MD_CTX_new()
+    defer {
+      EVP_MD_CTX_free(context)
+      ERR_clear_error()
+    }
+    guard EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key) == 1 else { return false }
+    return EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+  }
+
+  /// SHA-256 of `der`, in hexadecimal digits.
+  package var digest: String { Hex.encode(SHA256.digest(of: der)) }
+
+  /// The beginning of `digest` for people to compare: five groups of four digits.
+  package var fingerprint: String { Self.fingerprint(digest: digest) }
+
+  package static func fingerprint(digest: String) -> String {
+    let digits = Array(digest.utf8.prefix(20))
+    let groups = stride(from: 0, to: digits.count, by: 4).map { start in
+      String(decoding: digits[start..<min(start + 4, digits.count)], as: UTF8.self)
+    }
+    return groups.joined(separator: " ")
+  }
+}
+
+/// Why a key cannot be used.
+package enum KeyError: Error, Hashable, Sendable {
+  case unreadable
+  /// It is a key, but not on the curve P-256.
+  case notP256
+  /// OpenSSL failed for want of memory or of the algorithm.
+  case library
+}
+
+private func isP256(_ key: OpaquePointer) -> Bool {
+  var name = [CChar](repeating: 0, count: 64)
+  var length = 0
+  guard EVP_PKEY_get_group_name(key, &name, name.count, &length) == 1 else { return false }
+  return String(decoding: name.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self) == "prime256v1"
+}
+
+private func derOfPublicKey(_ key: OpaquePointer) throws(KeyError) -> [UInt8] {
+  let length = i2d_PUBKEY(key, nil)
+  guard length > 0 else { throw .library }
+  var der = [UInt8](repeating: 0, count: Int(length))
+  let written = der.withUnsafeMutableBufferPointer { buffer in
+    var cursor = buffer.baseAddress
+    return i2d_PUBKEY(key, &cursor)
+  }
+  guard written == length else { throw .library }
+  return der
+}
+
+private func readPEM(_ pem: String, _ read: (OpaquePointer) -> OpaquePointer?) throws(KeyError) -> OpaquePointer {
+  let bytes = Array(pem.utf8)
+  let key = bytes.withUnsafeBytes { buffer -> OpaquePointer? in
+    guard let bio = BIO_new_mem_buf(buffer.baseAddress, Int32(clamping: buffer.count)) else { return nil }
+    defer { BIO_free(bio) }
+    return read(bio)
+  }
+  guard let key else {
+    ERR_clear_error()
+    throw .unreadable
+  }
+  return key
+}
+
+private func writePEM(_ write: (OpaquePointer) -> Int32) throws(KeyError) -> String {
+  guard let bio = BIO_new(BIO_s_mem()) else { throw .library }
+  defer { BIO_free(bio) }
+  guard write(bio) == 1 else { throw .library }
+  var bytes = [UInt8](repeating: 0, count: BIO_ctrl_pending(bio))
+  guard BIO_read(bio, &bytes, Int32(bytes.count)) == Int32(bytes.count) else { throw .library }
+  return String(decoding: bytes, as: UTF8.self)
+}

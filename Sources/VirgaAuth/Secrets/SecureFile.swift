@@ -1,0 +1,122 @@
+import Glibc
+
+/// Why a file that holds secrets or settings cannot be used.
+package enum SecureFileError: Error, Hashable, Sendable, CustomStringConvertible {
+  case unreadable(path: String, reason: String)
+  case unwritable(path: String, reason: String)
+  /// Others than its owner may read it.
+  case tooOpen(path: String, mode: UInt32)
+  case damaged(path: String, reason: String)
+
+  package var description: String {
+    switch self {
+    case .unreadable(let path, let reason): "cannot read \(path): \(reason)"
+    case .unwritable(let path, let reason): "cannot write \(path): \(reason)"
+    case .tooOpen(let path, let mode):
+      "\(path) is open to other users (mode \(String(mode, radix: 8))); close it with: chmod go-rwx '\(path)'"
+    case .damaged(let path, let reason): "\(path) is damaged: it \(reason)"
+    }
+  }
+}
+
+/// A small file that only its owner may read (mode 0600). It is written whole or not at all.
+package struct SecureFile: Sendable {
+  package let path: String
+
+  /// Bytes of the largest file that is read; what lies in a home is far smaller.
+  private static let sizeBytesMax = 1 << 20
+
+  package init(path: String) { self.path = path }
+
+  private var folder: String {
+    path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+  }
+
+  /// The file's bytes; `nil` if there is no such file.
+  package func read() throws(SecureFileError) -> [UInt8]? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      if errno == ENOENT { return nil }
+      throw .unreadable(path: path, reason: errorText())
+    }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw .unreadable(path: path, reason: errorText()) }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw .unreadable(path: path, reason: "not a file") }
+    guard status.st_mode & 0o077 == 0 else { throw .tooOpen(path: path, mode: status.st_mode & 0o777) }
+    guard status.st_size <= Self.sizeBytesMax else { throw .damaged(path: path, reason: "is far too large") }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = Glibc.read(descriptor, &buffer, buffer.count)
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw .unreadable(path: path, reason: errorText())
+      }
+      if count == 0 { return bytes }
+      bytes += buffer.prefix(count)
+    }
+  }
+
+  /// Replaces the file; after a crash either the old or the new content is there.
+  package func write(_ bytes: [UInt8]) throws(SecureFileError) {
+    let draft = try writeDraft(bytes)
+    guard rename(draft, path) == 0 else {
+      let reason = errorText()
+      unlink(draft)
+      throw .unwritable(path: path, reason: reason)
+    }
+    try syncFolder()
+  }
+
+  /// Writes the file unless there is one; of several processes that try at once one succeeds, and none sees half a file.
+  /// - Returns: Whether this call made it.
+  @discardableResult
+  package func create(_ bytes: [UInt8]) throws(SecureFileError) -> Bool {
+    let draft = try writeDraft(bytes)
+    defer { unlink(draft) }
+    // A hard link, unlike a rename, fails if the name is taken.
+    if link(draft, path) == 0 {
+      try syncFolder()
+      return true
+    }
+    if errno == EEXIST { return false }
+    throw .unwritable(path: path, reason: errorText())
+  }
+
+  private func writeDraft(_ bytes: [UInt8]) throws(SecureFileError) -> String {
+    let draft = "\(path).\(getpid()).\(Hex.encode(SystemRandom.bytes(6)))"
+    let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw .unwritable(path: path, reason: errorText()) }
+    defer { close(descriptor) }
+    var start = 0
+    while start < bytes.count {
+      let count = bytes.withUnsafeBytes { buffer in
+        Glibc.write(descriptor, buffer.baseAddress.map { $0 + start }, buffer.count - start)
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else {
+        let reason = errorText()
+        unlink(draft)
+        throw .unwritable(path: path, reason: reason)
+      }
+      start += count
+    }
+    guard fsync(descriptor) == 0 else {
+      let reason = errorText()
+      unlink(draft)
+      throw .unwritable(path: path, reason: reason)
+    }
+    return draft
+  }
+
+  private func syncFolder() throws(SecureFileError) {
+    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .unwritable(path: folder, reason: errorText()) }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw .unwritable(path: folder, reason: errorText()) }
+  }
+}
+
+/// The system's text for the error of the last call.
+func errorText() -> String { String(cString: strerror(errno)) }

@@ -1,0 +1,73 @@
+package import VirgaModel
+
+/// What only the server knows: one key, from which all that it signs or hides is derived.
+///
+/// Losing the key makes every user of every container a stranger to their own data, so it lies beside them and belongs
+/// into every backup.
+package struct ServerSecrets: Sendable {
+  private let key: [UInt8]
+
+  package static let keyLength = 32
+  /// The name of the key's file in the data folder.
+  package static let fileName = "secret.key"
+
+  /// - Precondition: `key` has `keyLength` bytes.
+  package init(key: [UInt8]) {
+    precondition(key.count == Self.keyLength, "a server's key has \(Self.keyLength) bytes")
+    self.key = key
+  }
+
+  /// A new key, for a server without a data folder.
+  package static func random() -> ServerSecrets { ServerSecrets(key: SystemRandom.bytes(keyLength)) }
+
+  /// Reads the key of a data folder, making one (mode 0600) where there is none.
+  package static func load(from folder: String) throws(SecureFileError) -> ServerSecrets {
+    let file = SecureFile(path: folder + "/" + fileName)
+    if let existing = try file.read() { return try ServerSecrets(existing, of: file) }
+    try file.create(SystemRandom.bytes(keyLength))
+    // Somebody else may have been first: what lies there now counts.
+    guard let stored = try file.read() else { throw .damaged(path: file.path, reason: "vanished") }
+    return try ServerSecrets(stored, of: file)
+  }
+
+  private init(_ bytes: [UInt8], of file: SecureFile) throws(SecureFileError) {
+    guard bytes.count == Self.keyLength else {
+      throw .damaged(path: file.path, reason: "has \(bytes.count) bytes instead of \(Self.keyLength)")
+    }
+    self.init(key: bytes)
+  }
+
+  /// The user of an account in a container: `_` and 32 hexadecimal digits. Nobody without the key can tell that two
+  /// users of different containers are one account.
+  package func userName(of account: AccountID, in container: ContainerID) -> UserName {
+    let message = Array(account.rawValue.utf8) + [0] + Array(container.rawValue.utf8)
+    return UserName("_" + Hex.encode(HMACSHA256.code(for: message, key: key).prefix(16)))
+  }
+
+  /// A name for this server that tells nothing of its key: clients keep their accounts under it.
+  package var serverID: String { Hex.encode(mac(of: [], for: .serverID).prefix(16)) }
+
+  /// What a signature is for. A signature for one purpose is none for another.
+  package enum Purpose: String, Sendable {
+    case serverID = "server"
+    case session = "session"
+    case uploadURL = "upload"
+    case downloadURL = "download"
+    case pushURL = "push"
+  }
+
+  /// Signs a text; 43 characters that may stand in a URL or a header.
+  package func signature(of text: String, for purpose: Purpose) -> String {
+    Base64.encodeForURL(mac(of: Array(text.utf8), for: purpose))
+  }
+
+  /// Whether `signature` is what `signature(of:for:)` gives; takes the same time for every wrong one.
+  package func verifies(_ signature: String, of text: String, for purpose: Purpose) -> Bool {
+    equalsInConstantTime(signature, self.signature(of: text, for: purpose))
+  }
+
+  // The prefix cannot begin a message of `userName`: an account's name has no NUL at its start.
+  private func mac(of message: [UInt8], for purpose: Purpose) -> [UInt8] {
+    HMACSHA256.code(for: [0] + Array(purpose.rawValue.utf8) + [0] + message, key: key)
+  }
+}
