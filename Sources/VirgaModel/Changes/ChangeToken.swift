@@ -2,7 +2,8 @@
 ///
 /// The token is bound to its feed by the feed's incarnation, a random number that is drawn when a zone or database is
 /// created and drawn again when a store is restored from a backup; a token of another feed has expired.
-/// On the wire it is Base64 of 17 bytes: a kind, the incarnation and the position, both big-endian.
+/// On the wire it is Base64 of 17 bytes: a kind, the incarnation and the position, both big-endian. While a first
+/// read goes on, 8 bytes more hold its horizon.
 public struct ChangeToken: Hashable, Sendable {
   public enum Feed: UInt8, Hashable, Sendable {
     case zone = 1
@@ -14,17 +15,22 @@ public struct ChangeToken: Hashable, Sendable {
   public var feed: Feed
   public var incarnation: UInt64
   public var position: Int64
+  /// Where the feed stood when the reader began without a token; 0 once it has come that far. Deletions up to here
+  /// are nothing to a reader who never saw the deleted.
+  public var horizon: Int64
 
-  public init(feed: Feed, incarnation: UInt64, position: Int64) {
+  public init(feed: Feed, incarnation: UInt64, position: Int64, horizon: Int64 = 0) {
     self.feed = feed
     self.incarnation = incarnation
     self.position = position
+    self.horizon = horizon > position ? horizon : 0
   }
 
   public var bytes: [UInt8] {
     var bytes = [feed.rawValue]
-    bytes.reserveCapacity(17)
-    for word in [incarnation, UInt64(bitPattern: position)] {
+    bytes.reserveCapacity(25)
+    let words = [incarnation, UInt64(bitPattern: position), UInt64(bitPattern: horizon)]
+    for word in horizon == 0 ? words[..<2] : words[...] {
       for shift in stride(from: 56, through: 0, by: -8) {
         bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
       }
@@ -34,10 +40,13 @@ public struct ChangeToken: Hashable, Sendable {
 
   /// Reads what `bytes` wrote; `nil` for anything else.
   public init?(bytes: some Collection<UInt8>) {
-    guard bytes.count == 17, let feed = bytes.first.flatMap(Feed.init(rawValue:)) else { return nil }
-    func word(_ part: some Collection<UInt8>) -> UInt64 { part.reduce(0) { $0 << 8 | UInt64($1) } }
-    let position = Int64(bitPattern: word(bytes.dropFirst(9)))
-    guard position >= 0 else { return nil }
-    self.init(feed: feed, incarnation: word(bytes.dropFirst().prefix(8)), position: position)
+    guard bytes.count == 17 || bytes.count == 25, let feed = bytes.first.flatMap(Feed.init(rawValue:)) else {
+      return nil
+    }
+    func word(_ index: Int) -> UInt64 { bytes.dropFirst(1 + 8 * index).prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
+    let position = Int64(bitPattern: word(1))
+    let horizon = bytes.count == 25 ? Int64(bitPattern: word(2)) : 0
+    guard position >= 0, bytes.count == 17 || horizon > position else { return nil }
+    self.init(feed: feed, incarnation: word(0), position: position, horizon: horizon)
   }
 }

@@ -48,6 +48,15 @@ final class MemoryTransaction: WriteTransaction {
 extension MemoryTransaction {
   func database(_ key: DatabaseKey) throws -> DatabaseRow? { known(key)?.row }
 
+  func databases() throws -> [DatabaseRow] {
+    precondition(isOpen, "the transaction has ended")
+    return tables.databases.values.map(\.row).sorted {
+      let (left, right) = ($0.key, $1.key)
+      return (left.container, left.environment.rawValue, left.owner ?? "")
+        < (right.container, right.environment.rawValue, right.owner ?? "")
+    }
+  }
+
   func zone(_ name: ZoneName, in database: DatabaseKey) throws -> ZoneRow? {
     known(database)?.zones[name]?.row
   }
@@ -164,12 +173,11 @@ extension MemoryTransaction {
     try contents(zone).contents.versions[name]?.map(\.record) ?? []
   }
 
-  func references(to target: RecordName, in zone: ZoneRow, limit: Int) throws
-    -> [(source: RecordName, kind: StoredReference.Kind)]
+  func references(to target: RecordName, kind: StoredReference.Kind, in zone: ZoneRow, limit: Int) throws
+    -> [RecordName]
   {
     let sources = try contents(zone).contents.sources[target] ?? []
-    return sources.sorted { ($0.name, $0.kind.rawValue) < ($1.name, $1.kind.rawValue) }
-      .prefix(max(0, limit)).map { ($0.name, $0.kind) }
+    return Array(sources.filter { $0.kind == kind }.map(\.name).sorted().prefix(max(0, limit)))
   }
 
   func put(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord?, keepsVersion: Bool) throws {

@@ -34,6 +34,8 @@ public enum StoreError: Error, Hashable, Sendable {
 /// Reads of one snapshot. Every verb may throw a `StoreError`.
 public protocol ReadTransaction: AnyObject {
   func database(_ key: DatabaseKey) throws -> DatabaseRow?
+  /// All databases, in any total order that stays the same: for housekeeping and after a restore.
+  func databases() throws -> [DatabaseRow]
   /// The zone's row, also when the zone is deleted.
   func zone(_ name: ZoneName, in database: DatabaseKey) throws -> ZoneRow?
   /// Rows whose `databaseSequence` is greater than `position`, deleted ones too, in the order of that number.
@@ -50,9 +52,9 @@ public protocol ReadTransaction: AnyObject {
   func version(_ sequence: Int64, of name: RecordName, in zone: ZoneRow) throws -> StoredRecord?
   /// The replaced versions that are still kept, newest first.
   func versions(of name: RecordName, in zone: ZoneRow) throws -> [StoredRecord]
-  /// The live records whose indexed references point at `target`, by name and kind, at most `limit`.
-  func references(to target: RecordName, in zone: ZoneRow, limit: Int) throws
-    -> [(source: RecordName, kind: StoredReference.Kind)]
+  /// The live records with an indexed reference of that kind to `target`, by name, at most `limit`.
+  func references(to target: RecordName, kind: StoredReference.Kind, in zone: ZoneRow, limit: Int) throws
+    -> [RecordName]
 
   func entity(_ kind: Entity.Kind, key: String) throws -> Entity?
   /// All entities of a kind with that owner, by key; none for an empty owner.
