@@ -27,6 +27,8 @@ public enum StoreError: Error, Hashable, Sendable {
   case inUse(String)
   /// The place for the data cannot be written.
   case unwritable(String)
+  /// Too much waits already; trying again later helps.
+  case busy(String)
   case closed
   case other(String)
 }
