@@ -47,9 +47,15 @@ package struct ServerSecrets: Sendable {
   /// A name for this server that tells nothing of its key: clients keep their accounts under it.
   package var serverID: String { Hex.encode(mac(of: [], for: .serverID).prefix(16)) }
 
+  /// A container's API token: 64 hexadecimal digits, the same each time.
+  package func apiToken(for container: ContainerID) -> String {
+    Hex.encode(mac(of: Array(container.rawValue.utf8), for: .apiToken))
+  }
+
   /// What a signature is for. A signature for one purpose is none for another.
   package enum Purpose: String, Sendable {
     case serverID = "server"
+    case apiToken = "api"
     case session = "session"
     case uploadURL = "upload"
     case downloadURL = "download"

@@ -1,0 +1,428 @@
+import FoundationEssentials
+import Synchronization
+import VirgaAuth
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+/// The calls under `/virga/1/` by which devices enrol, sign in, pair and leave.
+package final class AccountRoutes: Sendable {
+  package static let prefix = "/virga/1/"
+
+  private struct Pairings {
+    var table = PairingTable()
+    var random = SystemRandom()
+  }
+
+  private let authenticator: Authenticator
+  private let accounts = Accounts()
+  private let challenges = Challenges()
+  private let pairings = Mutex(Pairings())
+  private let guesses = Mutex(GuessLimiter())
+  private let bell = Bell()
+  private let masterCode: String
+  private let pollAge: Duration
+
+  /// - Parameter pollAge: How long a request that waits for the other side of a pairing is parked.
+  package init(authenticator: Authenticator, pollAge: Duration = Limits.pairingPollAge) {
+    self.authenticator = authenticator
+    self.pollAge = pollAge
+    var random = SystemRandom()
+    masterCode = PairingCode.draw(length: PairingCode.enrolmentLength, using: &random)
+  }
+
+  /// The code with which the first account can be made on a server that invites; `nil` if it is not needed.
+  package func codeForFirstAccount() async throws -> String? {
+    guard authenticator.policy == .invite else { return nil }
+    let hasAccounts = try await authenticator.store.read { [accounts] in try accounts.hasAccounts(in: $0) }
+    return hasAccounts ? nil : PairingCode.spelled(masterCode)
+  }
+
+  /// Bodies here are small.
+  package func bodyPlan(for head: HTTPRequestHead) -> BodyPlan { .buffer(limit: Limits.accountRequestBytesMax) }
+
+  /// Answers a request whose path begins with `prefix`.
+  package func respond(to request: HTTPRequest) async -> HTTPResponse {
+    let name = request.head.path.dropFirst(Self.prefix.count)
+    let call = Incoming(request: request, address: address(of: request), now: authenticator.now())
+    do throws(ServiceError) {
+      switch (request.head.method, name) {
+      case ("GET", "sign-in"): return signInPage()
+      case ("GET", "account"): return try response(await describe(call))
+      case ("POST", "challenge"): return try response(challenge(call))
+      case ("POST", "enrol"): return try response(await enrol(call))
+      case ("POST", "session"): return try response(await openSession(call))
+      case ("POST", "account/remove"): return try response(await remove(call))
+      case ("POST", "account/token"): return try response(await makeTokens(call))
+      case ("POST", "account/invite"): return try response(await makeEnrolmentCode(call))
+      case ("POST", "pairing/invite"): return try response(await invite(call))
+      case ("POST", "pairing/await"): return try response(await awaitCandidate(call))
+      case ("POST", "pairing/confirm"): return try response(await confirm(call))
+      case ("POST", "pairing/join"): return try response(join(call))
+      case ("POST", "pairing/result"): return try response(await awaitOutcome(call))
+      default: throw ServiceError(.notFound, "\(request.head.method) \(request.head.path) is not a call of this server")
+      }
+    } catch {
+      return failure(error)
+    }
+  }
+
+  // MARK: Enrolment and sessions
+
+  private func challenge(_ call: Incoming) -> AccountMessages.Challenge {
+    let (challenge, expires) = challenges.make(now: call.now)
+    return AccountMessages.Challenge(challenge: challenge, server: authenticator.secrets.serverID, expires: expires)
+  }
+
+  private func enrol(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Enrolled {
+    let message: AccountMessages.EnrolRequest = try call.body()
+    let key = try checkedKey(message.publicKey)
+    let name = try checkedName(message.name)
+    try check(
+      message.signature, by: key, challenge: message.challenge,
+      over: SignedText.enrolment(server: authenticator.secrets.serverID, challenge: message.challenge, name: name), call
+    )
+    let code = message.code.map(PairingCode.plain)
+    let device = Device(
+      id: DeviceID(of: key), account: AccountID(Hex.encode(SystemRandom.bytes(16))), name: name, publicKey: key.der,
+      enrolled: call.now)
+    let policy = authenticator.policy
+    let isMasterCode = code.map { equalsInConstantTime($0, masterCode) } ?? false
+    let digest = code.map(SHA256.hexDigest)
+    let enrolled = try await countingWrongCodes(call) { () async throws(ServiceError) in
+      try await write { [accounts] in
+        try accounts.enrol(device, policy: policy, code: digest, isMasterCode: isMasterCode, in: $0, now: call.now)
+      }
+    }
+    return AccountMessages.Enrolled(account: enrolled.account, device: enrolled.id)
+  }
+
+  private func openSession(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Session {
+    let message: AccountMessages.SessionRequest = try call.body()
+    let device = try await read { [accounts] in try accounts.device(message.device, in: $0) }
+    guard let device else { throw ServiceError(.authenticationFailed, AccountReason.deviceUnknown) }
+    guard device.removed == nil else { throw ServiceError.deviceRemoved }
+    let key: VerifyingKey
+    do { key = try VerifyingKey(der: Array(device.publicKey)) } catch {
+      throw ServiceError(.internalError, "the stored key of device \(device.id) cannot be read")
+    }
+    try check(
+      message.signature, by: key, challenge: message.challenge,
+      over: SignedText.session(
+        server: authenticator.secrets.serverID, challenge: message.challenge, device: message.device), call)
+    let (token, session) = authenticator.makeSession(account: device.account, device: device.id)
+    return AccountMessages.Session(
+      token: token, account: session.account, device: session.device, expires: session.expires)
+  }
+
+  // MARK: The account
+
+  private func describe(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Description {
+    try await describe(try await session(call))
+  }
+
+  private func describe(_ session: Authenticator.Session) async throws(ServiceError) -> AccountMessages.Description {
+    let devices = try await read { [accounts] in try accounts.devices(of: session.account, in: $0) }
+    return AccountMessages.Description(
+      account: session.account, server: authenticator.secrets.serverID,
+      devices: devices.map { device in
+        AccountMessages.Description.Device(
+          id: device.id, name: device.name,
+          fingerprint: VerifyingKey.fingerprint(digest: Hex.encode(SHA256.digest(of: Array(device.publicKey)))),
+          enrolled: device.enrolled, isThisDevice: device.id == session.device)
+      })
+  }
+
+  private func remove(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Description {
+    let session = try await session(call)
+    let message: AccountMessages.RemoveRequest = try call.body()
+    try await write { [accounts] in
+      try accounts.remove(message.device, from: session.account, in: $0, now: call.now)
+    }
+    authenticator.forget(message.device)
+    return try await describe(session)
+  }
+
+  private func makeTokens(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Tokens {
+    let session = try await session(call)
+    let message: AccountMessages.TokenRequest = try call.body()
+    if let objection = NameRule.name.objection(to: message.container.rawValue) {
+      throw .badRequest("container \(objection)")
+    }
+    let apiToken = authenticator.secrets.apiToken(for: message.container)
+    let webToken = "158__54__" + Base64.encode(SystemRandom.bytes(96))
+    let token = WebToken(
+      account: session.account, device: session.device, container: message.container,
+      expires: call.now + Limits.webTokenAge)
+    try await write { [accounts] in
+      try accounts.putAPIToken(digest: SHA256.hexDigest(of: apiToken), container: token.container, in: $0)
+      try accounts.putWebToken(digest: SHA256.hexDigest(of: webToken), token, in: $0, now: call.now)
+    }
+    return AccountMessages.Tokens(
+      container: token.container, apiToken: apiToken, webAuthToken: webToken, expires: token.expires)
+  }
+
+  private func makeEnrolmentCode(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Code {
+    _ = try await session(call)
+    guard authenticator.policy != .closed else { throw ServiceError(.accessDenied, AccountReason.enrolmentClosed) }
+    var random = SystemRandom()
+    let code = PairingCode.draw(length: PairingCode.enrolmentLength, using: &random)
+    let expires = call.now + Limits.enrolmentCodeAge
+    try await write { [accounts] in
+      try accounts.invite(digest: SHA256.hexDigest(of: code), expires: expires, in: $0)
+    }
+    return AccountMessages.Code(code: PairingCode.spelled(code), expires: expires)
+  }
+
+  // MARK: Pairing
+
+  private func invite(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Code {
+    let session = try await session(call)
+    let (code, expires) = try lockingPairings { pairings throws(ServiceError) in
+      try pairings.table.invite(
+        to: session.account, by: session.device, now: call.now, random: &pairings.random)
+    }
+    bell.ring()
+    return AccountMessages.Code(code: PairingCode.spelled(code), expires: expires)
+  }
+
+  private func awaitCandidate(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Awaited {
+    let session = try await session(call)
+    let message: AccountMessages.AwaitRequest = try call.body()
+    let code = PairingCode.plain(message.code)
+    let state = try await waiting(while: { $0 == .waiting }) { () throws(ServiceError) in
+      try lockingPairings { pairings throws(ServiceError) in
+        try pairings.table.state(of: code, madeBy: session.device, now: authenticator.now())
+      }
+    }
+    guard case .asked(let candidate) = state else {
+      if state == .waiting { return AccountMessages.Awaited(candidate: nil) }
+      throw ServiceError.wrongCode
+    }
+    return AccountMessages.Awaited(
+      candidate: AccountMessages.Awaited.Candidate(
+        device: candidate.id, name: candidate.name,
+        fingerprint: VerifyingKey.fingerprint(digest: Hex.encode(SHA256.digest(of: candidate.publicKey)))))
+  }
+
+  private func confirm(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Description {
+    let session = try await session(call)
+    let message: AccountMessages.ConfirmRequest = try call.body()
+    let code = PairingCode.plain(message.code)
+    let state = try lockingPairings { pairings throws(ServiceError) in
+      try pairings.table.state(of: code, madeBy: session.device, now: call.now)
+    }
+    guard case .asked(let candidate) = state, candidate.id == message.device else { throw ServiceError.wrongCode }
+    if message.accepts {
+      let device = Device(
+        id: candidate.id, account: session.account, name: candidate.name, publicKey: candidate.publicKey,
+        enrolled: call.now)
+      try await write { [accounts] in try accounts.add(device, in: $0) }
+    }
+    pairings.withLock { $0.table.settle(code, as: message.accepts ? .accepted(candidate) : .refused) }
+    bell.ring()
+    return try await describe(session)
+  }
+
+  private func join(_ call: Incoming) throws(ServiceError) -> AccountMessages.Ticket {
+    let message: AccountMessages.JoinRequest = try call.body()
+    let key = try checkedKey(message.publicKey)
+    let name = try checkedName(message.name)
+    try check(
+      message.signature, by: key, challenge: message.challenge,
+      over: SignedText.joining(
+        server: authenticator.secrets.serverID, challenge: message.challenge, code: message.code, name: name), call)
+    let candidate = PairingTable.Candidate(id: DeviceID(of: key), name: name, publicKey: key.der)
+    let ticket = Base64.encodeForURL(SystemRandom.bytes(32))
+    do throws(ServiceError) {
+      let ticket = try lockingPairings { pairings throws(ServiceError) in
+        try pairings.table.join(
+          code: PairingCode.plain(message.code), candidate: candidate, ticket: ticket, now: call.now,
+          isEqual: equalsInConstantTime)
+      }
+      bell.ring()
+      return AccountMessages.Ticket(ticket: ticket)
+    } catch {
+      if error == .wrongCode { guesses.withLock { $0.recordWrongGuess(from: call.address, now: call.now) } }
+      throw error
+    }
+  }
+
+  private func awaitOutcome(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Outcome {
+    let message: AccountMessages.Ticket = try call.body()
+    let (state, account) = try await waiting(
+      while: { (outcome: (state: PairingTable.State, account: AccountID)) in
+        if case .asked = outcome.state { true } else { false }
+      },
+      for: { () throws(ServiceError) in
+        try lockingPairings { pairings throws(ServiceError) in
+          try pairings.table.outcome(for: message.ticket, now: authenticator.now())
+        }
+      })
+    guard case .accepted(let candidate) = state else {
+      return AccountMessages.Outcome(enrolled: nil, isRefused: state == .refused)
+    }
+    return AccountMessages.Outcome(
+      enrolled: AccountMessages.Enrolled(account: account, device: candidate.id), isRefused: false)
+  }
+
+  /// Looks at a pairing again whenever one changes, until it is settled or `pollAge` is over.
+  private func waiting<Value>(
+    while isUnsettled: (Value) -> Bool, for look: () throws(ServiceError) -> Value
+  ) async throws(ServiceError) -> Value {
+    let deadline = ContinuousClock.now + pollAge
+    while true {
+      let rings = bell.rings
+      let value = try look()
+      let left = deadline - ContinuousClock.now
+      if !isUnsettled(value) || left <= .zero || Task.isCancelled { return value }
+      await bell.wait(after: rings, atMost: left)
+    }
+  }
+
+  private func lockingPairings<Value: Sendable>(
+    _ body: (inout Pairings) throws(ServiceError) -> Value
+  ) throws(ServiceError) -> Value {
+    let result: Result<Value, ServiceError> = pairings.withLock { pairings in
+      do throws(ServiceError) { return .success(try body(&pairings)) } catch { return .failure(error) }
+    }
+    return try result.get()
+  }
+
+  // MARK: Checks
+
+  private func session(_ call: Incoming) async throws(ServiceError) -> Authenticator.Session {
+    guard let token = call.request.head.headers["X-Virga-Session"] else {
+      throw ServiceError(.authenticationFailed, AccountReason.noCredentials)
+    }
+    return try await authenticator.session(of: token)
+  }
+
+  private func checkedKey(_ text: String) throws(ServiceError) -> VerifyingKey {
+    guard let der = Base64.decode(text) else { throw .badRequest("publicKey is not Base64") }
+    do { return try VerifyingKey(der: der) } catch { throw .badRequest("publicKey is not a P-256 key in DER form") }
+  }
+
+  private func checkedName(_ name: String) throws(ServiceError) -> String {
+    if let objection = Device.objection(toName: name) { throw .badRequest("name \(objection)") }
+    return name
+  }
+
+  /// Checks that the holder of `key` answered a challenge of this server, for the first time.
+  private func check(
+    _ signature: String, by key: VerifyingKey, challenge: String, over text: [UInt8], _ call: Incoming
+  ) throws(ServiceError) {
+    if let wait = guesses.withLock({ $0.wait(for: call.address, now: call.now) }) {
+      let seconds = Int((wait.wholeMilliseconds + 999) / 1_000)
+      throw ServiceError(.throttled, AccountReason.tooManyGuesses, retryAfterSeconds: seconds)
+    }
+    guard challenges.isFresh(challenge, now: call.now) else {
+      throw ServiceError(.authenticationFailed, AccountReason.wrongChallenge)
+    }
+    guard let bytes = Base64.decode(signature), key.verifies(bytes, of: text) else {
+      guesses.withLock { $0.recordWrongGuess(from: call.address, now: call.now) }
+      throw ServiceError(.authenticationFailed, AccountReason.wrongSignature)
+    }
+    guard challenges.use(challenge, now: call.now) else {
+      throw ServiceError(.authenticationFailed, AccountReason.wrongChallenge)
+    }
+  }
+
+  private func countingWrongCodes<Value>(
+    _ call: Incoming, _ body: () async throws(ServiceError) -> Value
+  ) async throws(ServiceError) -> Value {
+    do { return try await body() } catch {
+      if error == .wrongCode { guesses.withLock { $0.recordWrongGuess(from: call.address, now: call.now) } }
+      throw error
+    }
+  }
+
+  /// Whose guesses are counted. A proxy on this machine says for whom it asks; nobody else is believed.
+  private func address(of request: HTTPRequest) -> String {
+    let peer = request.clientAddress
+    guard peer == "127.0.0.1" || peer == "::1", let forwarded = request.head.headers["X-Forwarded-For"] else {
+      return peer
+    }
+    return forwarded.split(separator: ",").last.map { String($0.filter { !$0.isWhitespace }) } ?? peer
+  }
+
+  // MARK: Store and JSON
+
+  private func read<Value: Sendable>(
+    _ body: @escaping @Sendable (any ReadTransaction) throws -> Value
+  ) async throws(ServiceError) -> Value {
+    do { return try await authenticator.store.read(body) } catch { throw ServiceError(accountsError: error) }
+  }
+
+  private func write<Value: Sendable>(
+    _ body: @escaping @Sendable (any WriteTransaction) throws -> Value
+  ) async throws(ServiceError) -> Value {
+    do { return try await authenticator.store.write(body) } catch { throw ServiceError(accountsError: error) }
+  }
+}
+
+/// A request on its way through a route.
+private struct Incoming: Sendable {
+  var request: HTTPRequest
+  var address: String
+  var now: Timestamp
+
+  func body<Message: Decodable>() throws(ServiceError) -> Message {
+    guard case .bytes(let bytes) = request.body else { throw .badRequest("body was not buffered") }
+    do { return try JSONDecoder().decode(Message.self, from: Data(bytes)) } catch let error as DecodingError {
+      throw .badRequest("body is not what this call takes: \(error.place)")
+    } catch {
+      throw .badRequest("body is not JSON")
+    }
+  }
+}
+
+extension DecodingError {
+  fileprivate var place: String {
+    switch self {
+    case .keyNotFound(let key, _): "\(key.stringValue) is missing"
+    case .typeMismatch(_, let context), .valueNotFound(_, let context):
+      "\(context.codingPath.map(\.stringValue).joined(separator: ".")) has a wrong type"
+    default: "it is not JSON"
+    }
+  }
+}
+
+private func response(_ message: some Encodable) throws(ServiceError) -> HTTPResponse {
+  let encoder = JSONEncoder()
+  encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+  do { return response(200, json: Array(try encoder.encode(message))) } catch {
+    throw ServiceError(.internalError, "the answer cannot be written")
+  }
+}
+
+private func response(_ status: Int, json: [UInt8]) -> HTTPResponse {
+  HTTPResponse(
+    status: status,
+    headers: HTTPHeaders([("Content-Type", "application/json; charset=UTF-8"), ("Cache-Control", "no-store")]),
+    body: .bytes(json))
+}
+
+private func failure(_ error: ServiceError) -> HTTPResponse {
+  let message = AccountMessages.Failure(
+    uuid: Hex.encode(SystemRandom.bytes(16)), serverErrorCode: error.code.rawValue, reason: error.reason,
+    retryAfter: error.retryAfterSeconds)
+  guard var answer = try? response(message) else { return HTTPResponse(status: 500) }
+  answer.status = error.code.httpStatus
+  if let seconds = error.retryAfterSeconds { answer.headers.append("Retry-After", String(seconds)) }
+  return answer
+}
+
+/// Where an answer that needs a user sends a browser: nobody types a password here.
+private func signInPage() -> HTTPResponse {
+  let text = """
+    This server has no passwords. On a device of the account, run
+
+      virga account token --container ID
+
+    and give the two tokens it prints to the program that sent you here.
+
+    """
+  return HTTPResponse(
+    status: 200, headers: HTTPHeaders([("Content-Type", "text/plain; charset=UTF-8")]), body: .bytes(Array(text.utf8)))
+}

@@ -1,0 +1,159 @@
+import FoundationEssentials
+package import VirgaModel
+package import VirgaWire
+
+/// The rules of accounts: who may enrol, join, leave and hold tokens. A value without state, as `Service` is.
+package struct Accounts: Sendable {
+  // All accounts are listed under one owner, to find out whether there is any.
+  private static let listedAccounts = "accounts"
+
+  package init() {}
+
+  // MARK: Reading
+
+  package func hasAccounts(in transaction: any ReadTransaction) throws -> Bool {
+    try !transaction.entities(.account, owner: Self.listedAccounts).isEmpty
+  }
+
+  /// A device by its id, also when it was removed.
+  package func device(_ id: DeviceID, in transaction: any ReadTransaction) throws -> Device? {
+    try transaction.entity(.device, key: id.rawValue)?.decoded()
+  }
+
+  /// The devices of an account in the order in which they came.
+  package func devices(of account: AccountID, in transaction: any ReadTransaction) throws -> [Device] {
+    let devices: [Device] = try transaction.entities(.device, owner: account.rawValue).map { try $0.decoded() }
+    return devices.filter { $0.removed == nil }.sorted { ($0.enrolled, $0.id) < ($1.enrolled, $1.id) }
+  }
+
+  package func apiToken(digest: String, in transaction: any ReadTransaction) throws -> APIToken? {
+    try transaction.entity(.apiToken, key: digest)?.decoded()
+  }
+
+  package func webToken(digest: String, in transaction: any ReadTransaction) throws -> WebToken? {
+    try transaction.entity(.webToken, key: digest)?.decoded()
+  }
+
+  // MARK: Devices
+
+  /// Makes an account for a device; a device that has one already keeps it, so that a lost answer can be asked for again.
+  /// - Parameter device: Its `account` is the new account's id.
+  /// - Parameter code: The digest of an enrolment code, if one was given.
+  /// - Parameter isMasterCode: Whether that code is the one the server printed, which is good for the first account.
+  /// - Returns: The device as it is stored.
+  /// - Throws: `ACCESS_DENIED` if the policy forbids it, `NOT_FOUND` if the code is wrong or too old,
+  ///   `AUTHENTICATION_FAILED` if the device was removed.
+  package func enrol(
+    _ device: Device, policy: EnrolmentPolicy, code: String?, isMasterCode: Bool,
+    in transaction: any WriteTransaction, now: Timestamp
+  ) throws -> Device {
+    if let known = try self.device(device.id, in: transaction) {
+      if known.removed != nil { throw ServiceError.deviceRemoved }
+      return known
+    }
+    switch policy {
+    case .open: break
+    case .closed: throw ServiceError(.accessDenied, AccountReason.enrolmentClosed)
+    case .invite:
+      guard let code else { throw ServiceError(.accessDenied, AccountReason.enrolmentNeedsCode) }
+      let isFirst = try isMasterCode && !hasAccounts(in: transaction)
+      if !isFirst { try redeem(code, in: transaction, now: now) }
+    }
+    let account = Account(id: device.account, created: now)
+    try transaction.put(try Entity(.account, key: account.id.rawValue, owner: Self.listedAccounts, encoding: account))
+    try put(device, in: transaction)
+    return device
+  }
+
+  /// Adds a device to an existing account. Asking again for the same device changes nothing.
+  /// - Throws: `AUTHENTICATION_FAILED` if the device was removed, `EXISTS` if it belongs to another account.
+  package func add(_ device: Device, in transaction: any WriteTransaction) throws {
+    if let known = try self.device(device.id, in: transaction) {
+      if known.removed != nil { throw ServiceError.deviceRemoved }
+      if known.account == device.account { return }
+      throw ServiceError(.exists, AccountReason.deviceHasAccount)
+    }
+    let count = try devices(of: device.account, in: transaction).count
+    guard count < Limits.devicesPerAccountMax else {
+      throw ServiceError.limitExceeded("devices", observed: count + 1, limit: Limits.devicesPerAccountMax)
+    }
+    try put(device, in: transaction)
+  }
+
+  /// Removes a device and the web-auth tokens that it made.
+  /// - Throws: `NOT_FOUND` if the account has no such device, `ACCESS_DENIED` if it is the last one.
+  package func remove(
+    _ id: DeviceID, from account: AccountID, in transaction: any WriteTransaction, now: Timestamp
+  ) throws {
+    let devices = try devices(of: account, in: transaction)
+    guard var device = devices.first(where: { $0.id == id }) else {
+      throw ServiceError(.notFound, AccountReason.deviceNotFound)
+    }
+    // Nobody could ever reach the account's data again.
+    guard devices.count > 1 else { throw ServiceError(.accessDenied, AccountReason.lastDevice) }
+    device.removed = now
+    try put(device, in: transaction)
+    for entity in try transaction.entities(.webToken, owner: account.rawValue) {
+      let token: WebToken = try entity.decoded()
+      if token.device == id { try transaction.removeEntity(.webToken, key: entity.key) }
+    }
+  }
+
+  private func put(_ device: Device, in transaction: any WriteTransaction) throws {
+    try transaction.put(
+      try Entity(.device, key: device.id.rawValue, owner: device.account.rawValue, encoding: device))
+  }
+
+  // MARK: Codes and tokens
+
+  /// Keeps an enrolment code, by its digest, for somebody who is to make an account.
+  package func invite(digest: String, expires: Timestamp, in transaction: any WriteTransaction) throws {
+    try transaction.put(try Entity(.invitation, key: digest, encoding: Invitation(expires: expires)))
+  }
+
+  private func redeem(_ digest: String, in transaction: any WriteTransaction, now: Timestamp) throws {
+    let invitation: Invitation? = try transaction.entity(.invitation, key: digest)?.decoded()
+    guard let invitation, now <= invitation.expires else { throw ServiceError(.notFound, AccountReason.wrongCode) }
+    try transaction.removeEntity(.invitation, key: digest)
+  }
+
+  /// Keeps an API token, by its digest.
+  package func putAPIToken(digest: String, container: ContainerID, in transaction: any WriteTransaction) throws {
+    try transaction.put(try Entity(.apiToken, key: digest, encoding: APIToken(container: container)))
+  }
+
+  /// Keeps a web-auth token, by its digest, and drops those of the account that have ended.
+  package func putWebToken(
+    digest: String, _ token: WebToken, in transaction: any WriteTransaction, now: Timestamp
+  ) throws {
+    var valid = 0
+    for entity in try transaction.entities(.webToken, owner: token.account.rawValue) {
+      let old: WebToken = try entity.decoded()
+      if old.expires < now { try transaction.removeEntity(.webToken, key: entity.key) } else { valid += 1 }
+    }
+    guard valid < Limits.webTokensPerAccountMax else {
+      throw ServiceError.limitExceeded("web tokens", observed: valid + 1, limit: Limits.webTokensPerAccountMax)
+    }
+    try transaction.put(try Entity(.webToken, key: digest, owner: token.account.rawValue, encoding: token))
+  }
+}
+
+extension ServiceError {
+  package static let deviceRemoved = ServiceError(.authenticationFailed, AccountReason.deviceRemoved)
+}
+
+extension Entity {
+  fileprivate init(_ kind: Kind, key: String, owner: String = "", encoding value: some Encodable) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    self.init(kind, key: key, owner: owner, value: Array(try encoder.encode(value)))
+  }
+
+  fileprivate func decoded<Value: Decodable>() throws -> Value {
+    do {
+      return try JSONDecoder().decode(Value.self, from: Data(value))
+    } catch {
+      throw StoreError.damaged("the \(kind.rawValue) \(key) is not what was written")
+    }
+  }
+}
