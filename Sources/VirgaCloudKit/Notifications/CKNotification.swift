@@ -1,0 +1,184 @@
+public import Foundation
+
+/// A push that tells of changes. Pushes may be merged or lost: take one as a reason to fetch, not as the change itself.
+public class CKNotification: NSObject, CKNotificationFromPush, @unchecked Sendable {
+  // Unchecked because the class is not final; everything in it is immutable but `fields` of the query subclass, which
+  // holds plain values of a property list.
+  public typealias ID = CKNotificationID
+
+  public enum NotificationType: Int, Sendable {
+    case query = 1
+    case recordZone = 2
+    case readNotification = 3
+    case database = 4
+  }
+
+  public let notificationType: NotificationType
+  public let notificationID: ID?
+  public let containerIdentifier: String?
+  public let subscriptionID: CKSubscription.ID?
+  public let subscriptionOwnerUserRecordID: CKRecord.ID?
+  /// Whether parts were left out to fit a push; fetch to have them.
+  public let isPruned: Bool
+  public let alertBody: String?
+  public let alertLocalizationKey: String?
+  public let alertLocalizationArgs: [String]?
+  public let alertActionLocalizationKey: String?
+  public let alertLaunchImage: String?
+  public let title: String?
+  public let titleLocalizationKey: String?
+  public let titleLocalizationArgs: [String]?
+  public let subtitle: String?
+  public let subtitleLocalizationKey: String?
+  public let subtitleLocalizationArgs: [String]?
+  public let badge: NSNumber?
+  public let soundName: String?
+  public let category: String?
+  let content: Content
+
+  /// The part of the payload that depends on the type of the notification.
+  struct Content {
+    var recordID: CKRecord.ID?
+    var zoneID: CKRecordZone.ID?
+    var scope: CKDatabase.Scope
+    var reason: CKQueryNotification.Reason
+    var fields: [String: Any]?
+  }
+
+  init(_ payload: Payload) {
+    notificationType = payload.type
+    notificationID = payload.ck["nid"].flatMap { $0 as? String }.map(ID.init)
+    containerIdentifier = payload.ck["cid"] as? String
+    subscriptionID = payload.body["sid"] as? String
+    subscriptionOwnerUserRecordID = (payload.ck["ckuserid"] as? String).map { CKRecord.ID(recordName: $0) }
+    isPruned = payload.ck["p"] != nil
+    let alert = payload.alert
+    alertBody = alert["body"] as? String
+    alertLocalizationKey = alert["loc-key"] as? String
+    alertLocalizationArgs = alert["loc-args"] as? [String]
+    alertActionLocalizationKey = alert["action-loc-key"] as? String
+    alertLaunchImage = alert["launch-image"] as? String
+    title = alert["title"] as? String
+    titleLocalizationKey = alert["title-loc-key"] as? String
+    titleLocalizationArgs = alert["title-loc-args"] as? [String]
+    subtitle = alert["subtitle"] as? String
+    subtitleLocalizationKey = alert["subtitle-loc-key"] as? String
+    subtitleLocalizationArgs = alert["subtitle-loc-args"] as? [String]
+    badge = payload.aps["badge"] as? NSNumber ?? (payload.aps["badge"] as? Int).map { NSNumber(value: $0) }
+    soundName = payload.aps["sound"] as? String
+    category = payload.aps["category"] as? String
+    content = payload.content
+  }
+}
+
+/// What lets `CKNotification(fromRemoteNotificationDictionary:)` make an object of a subclass: an initialiser of a class
+/// cannot in Swift, one in an extension of a protocol can.
+public protocol CKNotificationFromPush {}
+
+extension CKNotificationFromPush {
+  /// Reads the dictionary of a push and makes a notification of the subclass for its type.
+  /// - Returns: nil if the push is not CloudKit's, or not of the subclass that was asked for.
+  public init?(fromRemoteNotificationDictionary notificationDictionary: [AnyHashable: Any]) {
+    guard let payload = Payload(notificationDictionary) else { return nil }
+    let notification: CKNotification =
+      switch payload.type {
+      case .query: CKQueryNotification(payload)
+      case .recordZone: CKRecordZoneNotification(payload)
+      case .database: CKDatabaseNotification(payload)
+      case .readNotification: CKNotification(payload)
+      }
+    guard let notification = notification as? Self else { return nil }
+    self = notification
+  }
+}
+
+/// A push as a dictionary: `aps` for how it looks, `ck` for what it tells (web services reference, push payload).
+struct Payload {
+  var type: CKNotification.NotificationType
+  var aps: [AnyHashable: Any]
+  var ck: [AnyHashable: Any]
+  var body: [AnyHashable: Any]
+
+  init?(_ dictionary: [AnyHashable: Any]) {
+    guard let ck = dictionary["ck"] as? [AnyHashable: Any] else { return nil }
+    let kinds: [(String, CKNotification.NotificationType)] = [
+      ("qry", .query), ("fet", .recordZone), ("met", .database),
+    ]
+    for (key, type) in kinds {
+      guard let body = ck[key] as? [AnyHashable: Any] else { continue }
+      self.type = type
+      self.ck = ck
+      self.body = body
+      aps = dictionary["aps"] as? [AnyHashable: Any] ?? [:]
+      return
+    }
+    return nil
+  }
+
+  var alert: [AnyHashable: Any] {
+    if let text = aps["alert"] as? String { return ["body": text] }
+    return aps["alert"] as? [AnyHashable: Any] ?? [:]
+  }
+
+  var content: CKNotification.Content {
+    let scope = (body["dbs"] as? Int).flatMap(CKDatabase.Scope.init(rawValue:)) ?? .private
+    let zoneID = (body["zid"] as? String).map { name in
+      // One's own zones are named with the placeholder, others' with their owner.
+      let owner = scope == .shared ? body["zoid"] as? String : nil
+      return CKRecordZone.ID(zoneName: name, ownerName: owner ?? CKCurrentUserDefaultName)
+    }
+    return CKNotification.Content(
+      recordID: (body["rid"] as? String).map { CKRecord.ID(recordName: $0, zoneID: zoneID ?? .default) },
+      zoneID: zoneID, scope: scope,
+      reason: (body["fo"] as? Int).flatMap(CKQueryNotification.Reason.init(rawValue:)) ?? .recordUpdated,
+      fields: (body["af"] as? [AnyHashable: Any]).map { fields in
+        Dictionary(uniqueKeysWithValues: fields.compactMap { key, value in (key as? String).map { ($0, value) } })
+      })
+  }
+}
+
+/// The identifier of one notification.
+///
+/// On Linux an archive can only name classes at the top level, so `CKNotification.ID` is another name for this class.
+public final class CKNotificationID: NSObject, NSSecureCoding, NSCopying, Sendable {
+  private let text: String
+
+  init(_ text: String) { self.text = text }
+
+  public static var supportsSecureCoding: Bool { true }
+  public init?(coder: NSCoder) {
+    guard let text = coder.archived(String.self) else { return nil }
+    self.text = text
+  }
+  public func encode(with coder: NSCoder) { coder.archive(text) }
+
+  public func copy(with zone: NSZone? = nil) -> Any { self }
+  public override func isEqual(_ object: Any?) -> Bool { (object as? CKNotificationID)?.text == text }
+  public override var hash: Int { text.hashValue }
+}
+
+/// Tells that records of a query subscription changed.
+public final class CKQueryNotification: CKNotification, @unchecked Sendable {
+  public enum Reason: Int, Sendable {
+    case recordCreated = 1
+    case recordUpdated = 2
+    case recordDeleted = 3
+  }
+
+  public var queryNotificationReason: Reason { content.reason }
+  /// The values that the subscription asked for with `desiredKeys`.
+  public var recordFields: [String: Any]? { content.fields }
+  public var recordID: CKRecord.ID? { content.recordID }
+  public var databaseScope: CKDatabase.Scope { content.scope }
+}
+
+/// Tells that a zone's records changed.
+public final class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
+  public var recordZoneID: CKRecordZone.ID? { content.zoneID }
+  public var databaseScope: CKDatabase.Scope { content.scope }
+}
+
+/// Tells that some zone of a database changed.
+public final class CKDatabaseNotification: CKNotification, @unchecked Sendable {
+  public var databaseScope: CKDatabase.Scope { content.scope }
+}

@@ -1,0 +1,188 @@
+public import Foundation
+import Synchronization
+import VirgaPredicates
+
+/// A standing wish to be told of changes. Make one of the subclasses.
+public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+  // Unchecked because the class is not final: what can change is in the mutex, a query's predicate is immutable.
+  public typealias ID = String
+  public typealias NotificationInfo = CKNotificationInfo
+
+  public enum SubscriptionType: Int, Sendable {
+    case query = 1
+    case recordZone = 2
+    case database = 3
+  }
+
+  /// What may be set after the subscription was made.
+  struct Settings: Sendable {
+    var notificationInfo: CKNotificationInfo?
+    var recordType: CKRecord.RecordType?
+    var zoneID: CKRecordZone.ID?
+  }
+
+  public let subscriptionID: ID
+  public let subscriptionType: SubscriptionType
+  let settings: Mutex<Settings>
+
+  init(_ subscriptionID: ID, _ subscriptionType: SubscriptionType, _ settings: Settings) {
+    self.subscriptionID = subscriptionID
+    self.subscriptionType = subscriptionType
+    self.settings = Mutex(settings)
+  }
+
+  /// How its pushes look; they are sent only if something is set here.
+  public var notificationInfo: NotificationInfo? {
+    get { settings.withLock { $0.notificationInfo } }
+    set { settings.withLock { $0.notificationInfo = newValue } }
+  }
+
+  // MARK: Archives and copies
+
+  private struct Archived: Codable {
+    var id: String
+    var type: Int
+    var recordType: String?
+    var zone: [String]?
+  }
+
+  public class var supportsSecureCoding: Bool { true }
+
+  public required init?(coder: NSCoder) {
+    guard let archived = coder.archived(Archived.self),
+      let type = SubscriptionType(rawValue: archived.type), Self.accepts(type)
+    else { return nil }
+    subscriptionID = archived.id
+    subscriptionType = type
+    var settings = Settings()
+    settings.recordType = archived.recordType
+    if let zone = archived.zone, zone.count == 2 {
+      settings.zoneID = CKRecordZone.ID(zoneName: zone[0], ownerName: zone[1])
+    }
+    if coder.containsValue(forKey: "info") {
+      settings.notificationInfo = coder.decodeObject(of: CKNotificationInfo.self, forKey: "info")
+    }
+    self.settings = Mutex(settings)
+  }
+
+  public func encode(with coder: NSCoder) {
+    let settings = settings.withLock { $0 }
+    coder.archive(
+      Archived(
+        id: subscriptionID, type: subscriptionType.rawValue, recordType: settings.recordType,
+        zone: settings.zoneID.map { [$0.zoneName, $0.ownerName] }))
+    if let info = settings.notificationInfo { coder.encode(info, forKey: "info") }
+  }
+
+  class func accepts(_ type: SubscriptionType) -> Bool { false }
+
+  public func copy(with zone: NSZone? = nil) -> Any { self }
+
+  public override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? CKSubscription, other.subscriptionType == subscriptionType else { return false }
+    return other.subscriptionID == subscriptionID
+  }
+  public override var hash: Int { subscriptionID.hashValue }
+  public override var description: String { "<\(type(of: self)) \(subscriptionID)>" }
+}
+
+/// Tells of changes in any zone of the private or shared database.
+public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
+  public convenience init(subscriptionID: CKSubscription.ID) {
+    self.init(subscriptionID, .database, Settings())
+  }
+
+  /// Only changes of this record type count; nil for all.
+  public var recordType: CKRecord.RecordType? {
+    get { settings.withLock { $0.recordType } }
+    set { settings.withLock { $0.recordType = newValue } }
+  }
+
+  override class func accepts(_ type: SubscriptionType) -> Bool { type == .database }
+
+  public override func copy(with zone: NSZone? = nil) -> Any {
+    CKDatabaseSubscription(subscriptionID, .database, settings.withLock { $0 })
+  }
+}
+
+/// Tells of changes in one custom zone.
+public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable {
+  public convenience init(zoneID: CKRecordZone.ID, subscriptionID: CKSubscription.ID) {
+    self.init(subscriptionID, .recordZone, Settings(zoneID: zoneID))
+  }
+
+  public var zoneID: CKRecordZone.ID { settings.withLock { $0.zoneID } ?? .default }
+
+  /// Only changes of this record type count; nil for all.
+  public var recordType: CKRecord.RecordType? {
+    get { settings.withLock { $0.recordType } }
+    set { settings.withLock { $0.recordType = newValue } }
+  }
+
+  override class func accepts(_ type: SubscriptionType) -> Bool { type == .recordZone }
+
+  public override func copy(with zone: NSZone? = nil) -> Any {
+    CKRecordZoneSubscription(subscriptionID, .recordZone, settings.withLock { $0 })
+  }
+}
+
+/// Tells when records that match a predicate are created, updated or deleted.
+public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
+  public struct Options: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+
+    public static let firesOnRecordCreation = Options(rawValue: 1)
+    public static let firesOnRecordUpdate = Options(rawValue: 2)
+    public static let firesOnRecordDeletion = Options(rawValue: 4)
+    /// The subscription ends itself with its first push.
+    public static let firesOnce = Options(rawValue: 8)
+  }
+
+  public let predicate: NSPredicate
+  public let querySubscriptionOptions: Options
+
+  public init(
+    recordType: CKRecord.RecordType, predicate: NSPredicate, subscriptionID: CKSubscription.ID,
+    options querySubscriptionOptions: Options = [.firesOnRecordCreation, .firesOnRecordUpdate, .firesOnRecordDeletion]
+  ) {
+    self.predicate = predicate
+    self.querySubscriptionOptions = querySubscriptionOptions
+    super.init(subscriptionID, .query, Settings(recordType: recordType))
+  }
+
+  public var recordType: CKRecord.RecordType? { settings.withLock { $0.recordType } }
+
+  /// Only records of this zone count; nil for all.
+  public var zoneID: CKRecordZone.ID? {
+    get { settings.withLock { $0.zoneID } }
+    set { settings.withLock { $0.zoneID = newValue } }
+  }
+
+  public required init?(coder: NSCoder) {
+    guard coder.containsValue(forKey: "predicate"), coder.containsValue(forKey: "options"),
+      let format = coder.decodeObject(of: NSString.self, forKey: "predicate"),
+      let predicate = NSPredicate.predicate(archivedFormat: String(format))
+    else { return nil }
+    self.predicate = predicate
+    querySubscriptionOptions = Options(rawValue: UInt(bitPattern: coder.decodeInteger(forKey: "options")))
+    super.init(coder: coder)
+  }
+
+  public override func encode(with coder: NSCoder) {
+    super.encode(with: coder)
+    if let format = predicate.archivedFormat { coder.encode(format as NSString, forKey: "predicate") }
+    coder.encode(Int(bitPattern: querySubscriptionOptions.rawValue), forKey: "options")
+  }
+
+  override class func accepts(_ type: SubscriptionType) -> Bool { type == .query }
+
+  public override func copy(with zone: NSZone? = nil) -> Any {
+    let copy = CKQuerySubscription(
+      recordType: recordType ?? "", predicate: predicate, subscriptionID: subscriptionID,
+      options: querySubscriptionOptions)
+    copy.zoneID = zoneID
+    copy.notificationInfo = notificationInfo
+    return copy
+  }
+}

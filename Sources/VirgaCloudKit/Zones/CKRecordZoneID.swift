@@ -1,0 +1,43 @@
+public import Foundation
+package import VirgaModel
+
+/// A zone's name and whose database it lies in.
+///
+/// On Linux an archive can only name classes at the top level, so `CKRecordZone.ID` is another name for this class.
+public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable {
+  /// The zone that every database has. It is not atomic and has no change feed.
+  public static let `default` = CKRecordZoneID(ZoneID(.default, owner: .defaultOwner))
+  public static let defaultZoneName: String = ZoneName.default.rawValue
+
+  package let model: ZoneID
+
+  /// - Parameter ownerName: The user record name of whoever owns the zone; for one's own zones it is
+  ///   `CKCurrentUserDefaultName`.
+  public convenience init(
+    zoneName: String = CKRecordZone.ID.defaultZoneName, ownerName: String = CKCurrentUserDefaultName
+  ) {
+    self.init(ZoneID(ZoneName(zoneName), owner: UserName(ownerName)))
+  }
+
+  package init(_ model: ZoneID) { self.model = model }
+
+  public var zoneName: String { model.name.rawValue }
+  public var ownerName: String { model.owner.rawValue }
+
+  public static var supportsSecureCoding: Bool { true }
+  public init?(coder: NSCoder) {
+    guard let model = coder.archived(ZoneID.self) else { return nil }
+    self.model = model
+  }
+  public func encode(with coder: NSCoder) { coder.archive(model) }
+
+  public func copy(with zone: NSZone? = nil) -> Any { self }
+  public override func isEqual(_ object: Any?) -> Bool { (object as? CKRecordZoneID)?.model == model }
+  public override var hash: Int { model.hashValue }
+  public override var description: String { "<CKRecordZoneID \(model.name) of \(model.owner)>" }
+}
+
+/// The owner name of one's own zones.
+public let CKCurrentUserDefaultName: String = UserName.defaultOwner.rawValue
+/// The older name of `CKCurrentUserDefaultName`.
+public let CKOwnerDefaultName: String = UserName.defaultOwner.rawValue
