@@ -1,4 +1,5 @@
 // What Swift's Glibc module leaves out: epoll, eventfd, accept4, sendfile, signalfd, memmem, mallopt.
+// Without _GNU_SOURCE, as Glibc's own module is built: with it, types that both define would differ.
 #pragma once
 #include <malloc.h>
 #include <sys/epoll.h>

@@ -36,4 +36,15 @@ public protocol HTTPHandler: Sendable {
   /// Called on the connection's loop, which is the task's preferred executor; must not block. The task is cancelled
   /// when the client goes away or the server drains: a parked request then answers at once with what it has.
   func respond(to request: HTTPRequest) async -> HTTPResponse
+  /// The answer to a request that never gets as far as `respond`, being malformed, too large or too slow. The connection
+  /// is closed after it. Called on the connection's loop; must not block.
+  func response(to refusal: HTTPRefusal) -> HTTPResponse
+}
+
+extension HTTPHandler {
+  public func response(to refusal: HTTPRefusal) -> HTTPResponse {
+    HTTPResponse(
+      status: refusal.status, headers: HTTPHeaders([("Content-Type", "text/plain; charset=utf-8")]),
+      body: .bytes(Array("\(refusal.reason)\n".utf8)))
+  }
 }

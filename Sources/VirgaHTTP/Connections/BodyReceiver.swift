@@ -1,0 +1,140 @@
+import Glibc
+import Synchronization
+
+/// Takes the body of one request as its bytes come, into memory or into a file.
+///
+/// Memory grows with what has arrived: a length that a client only claims allocates nothing.
+struct BodyReceiver {
+  /// The first allocation for a body, as far as the client claims so much.
+  private static let firstCapacity = 65_536
+
+  private var framing: ParsedHead.Framing
+  private var chunks: ChunkedBodyParser
+  private let limit: Int64
+  private var bytes: [UInt8] = []
+  private var file: UploadFile?
+  private(set) var received: Int64 = 0
+  let began: Instant
+
+  private init(_ framing: ParsedHead.Framing, limit: Int64, chunkLimits: ChunkedBodyParser.Limits, began: Instant)
+    throws(HTTPRefusal)
+  {
+    if case .length(let length) = framing, length > limit { throw .bodyTooLarge }
+    self.framing = framing
+    self.limit = limit
+    self.began = began
+    chunks = ChunkedBodyParser(limits: chunkLimits)
+  }
+
+  /// A receiver into memory. Throws 413 when more is announced than the limit allows.
+  init(
+    buffering framing: ParsedHead.Framing, limit: Int, chunkLimits: ChunkedBodyParser.Limits, began: Instant
+  ) throws(HTTPRefusal) {
+    try self.init(framing, limit: Int64(limit), chunkLimits: chunkLimits, began: began)
+  }
+
+  /// A receiver into a new file. Throws 413 when more is announced than the limit allows, 500 or 507 for the disk's sake.
+  init(
+    streaming framing: ParsedHead.Framing, into directory: String, limit: Int64,
+    chunkLimits: ChunkedBodyParser.Limits, began: Instant
+  ) throws(HTTPRefusal) {
+    try self.init(framing, limit: limit, chunkLimits: chunkLimits, began: began)
+    file = try UploadFile(in: directory)
+  }
+
+  var isComplete: Bool {
+    switch framing {
+    case .none: true
+    case .length(let length): received == length
+    case .chunked: chunks.isAtEnd
+    }
+  }
+
+  /// Takes what of `input` belongs to the body and moves `offset` behind it.
+  mutating func take(_ input: Span<UInt8>, from offset: inout Int) throws(HTTPRefusal) {
+    switch framing {
+    case .none: break
+    case .length(let length):
+      let count = Int(min(length - received, Int64(input.count - offset)))
+      try keep(input.extracting(offset..<offset + count), expecting: length)
+      offset += count
+    case .chunked:
+      while let range = try chunks.next(input, from: &offset) {
+        guard Int64(range.count) <= limit - received else { throw .bodyTooLarge }
+        try keep(input.extracting(range), expecting: nil)
+      }
+    }
+  }
+
+  private mutating func keep(_ data: Span<UInt8>, expecting length: Int64?) throws(HTTPRefusal) {
+    received += Int64(data.count)
+    if let file {
+      try file.append(data)
+      return
+    }
+    if let length, bytes.count + data.count > bytes.capacity {
+      bytes.reserveCapacity(Int(min(length, Int64(max(Self.firstCapacity, 2 * (bytes.count + data.count))))))
+    }
+    data.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+  }
+
+  /// Hands over the whole body.
+  mutating func finish() -> HTTPRequest.Body {
+    precondition(isComplete, "a body is handed over before its end")
+    guard let file else { return .bytes(bytes) }
+    self.file = nil
+    return .file(StreamedBody(path: file.handOver(), size: received))
+  }
+}
+
+/// A file that a body is streamed into. Unless it is handed over it goes with the last reference to it.
+final class UploadFile {
+  private static let number = Atomic<UInt64>(0)
+
+  private let path: String
+  private var descriptor: Int32
+  private var isHandedOver = false
+
+  init(in directory: String) throws(HTTPRefusal) {
+    var path: String
+    var descriptor: Int32
+    repeat {
+      // Unique by the process and its count; whatever an earlier process with this id left is stepped over.
+      let number = Self.number.add(1, ordering: .relaxed).newValue
+      path = "\(directory)/upload-\(getpid())-\(number)"
+      descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    } while descriptor < 0 && errno == EEXIST
+    guard descriptor >= 0 else { throw Self.refusal(errno) }
+    self.path = path
+    self.descriptor = descriptor
+  }
+
+  deinit {
+    guard !isHandedOver else { return }
+    close(descriptor)
+    unlink(path)
+  }
+
+  func append(_ data: Span<UInt8>) throws(HTTPRefusal) {
+    let code: Int32? = data.withUnsafeBytes { buffer in
+      var rest = buffer[...]
+      while !rest.isEmpty {
+        let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { return errno }
+      }
+      return nil
+    }
+    if let code { throw Self.refusal(code) }
+  }
+
+  /// Closes the file and leaves it to the caller.
+  func handOver() -> String {
+    close(descriptor)
+    isHandedOver = true
+    return path
+  }
+
+  private static func refusal(_ code: Int32) -> HTTPRefusal {
+    code == ENOSPC || code == EDQUOT || code == EFBIG ? .storageFull : .storageFailed
+  }
+}

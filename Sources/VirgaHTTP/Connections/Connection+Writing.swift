@@ -1,0 +1,156 @@
+import CLinux
+import Glibc
+
+/// What is left of an answer that the socket did not take at once.
+struct Outgoing {
+  var head: [UInt8]
+  var body: [UInt8] = []
+  var file: AnswerFile?
+  /// Bytes of head and body that are sent.
+  var offset = 0
+  /// Bytes sent of all.
+  var sent: Int64 = 0
+  var began: Instant
+}
+
+/// A part of a file on its way out.
+final class AnswerFile {
+  let descriptor: Int32
+  var offset: off_t
+  var remaining: Int64
+
+  /// Opens the file; `nil` if it is not there or does not hold the part.
+  init?(path: String, offset: Int64, length: Int64) {
+    descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    self.offset = off_t(offset)
+    remaining = length
+    var status = stat()
+    guard descriptor >= 0, fstat(descriptor, &status) == 0, Int64(status.st_size) - offset >= length else { return nil }
+  }
+
+  deinit {
+    if descriptor >= 0 { Glibc.close(descriptor) }
+  }
+}
+
+extension Connection {
+  /// Up to this size a body is copied behind its head, which costs less than a second buffer in the system call.
+  private static let smallBodyMax = 16_384
+  /// Bytes after which other connections get their turn.
+  private static let bytesPerTurn = 1 << 20
+
+  /// Begins to write an answer. What follows, the next request or the end, is decided once the socket took it all.
+  func answer(_ response: HTTPResponse) {
+    var response = isWritable(response) ? response : HTTPResponse(status: 500)
+    var file: AnswerFile?
+    if case .file(let path, let offset, let length) = response.body {
+      file = AnswerFile(path: path, offset: offset, length: length)
+      if file == nil { response = HTTPResponse(status: 404) }
+    }
+    keepsAlive = keepsAlive && !response.closesConnection && !loop.isDraining
+    let context = AnswerContext(
+      isHead: head?.head.method == "HEAD", isVersion10: head?.isVersion10 ?? false, keepsAlive: keepsAlive)
+    head = nil
+    loop.dates.refresh()
+    loop.head.removeAll(keepingCapacity: true)
+    phase = .answering
+    switch appendHead(of: response, for: context, date: loop.dates.bytes, to: &loop.head) {
+    case .none: sendAtOnce()
+    case .bytes(let bytes) where bytes.count <= Self.smallBodyMax:
+      loop.head.append(contentsOf: bytes)
+      sendAtOnce()
+    case .bytes(let bytes):
+      output = Outgoing(head: loop.head, body: bytes, began: loop.now)
+      flush()
+    case .file:
+      output = Outgoing(head: loop.head, file: file, began: loop.now)
+      flush()
+    }
+  }
+
+  /// Sends what is in the loop's buffer, and keeps only what the socket does not take.
+  private func sendAtOnce() {
+    let count = send(descriptor, loop.head, loop.head.count, Int32(MSG_NOSIGNAL))
+    if count == loop.head.count {
+      loop.counters.bytesSent.add(count, ordering: .relaxed)
+      answerIsSent()
+    } else {
+      output = Outgoing(head: loop.head, began: loop.now)
+      flush()
+    }
+  }
+
+  /// Sends on until all is sent or the socket takes no more.
+  func flush() {
+    var budget = Self.bytesPerTurn
+    while output != nil {
+      guard budget > 0 else { return yieldTurn() }
+      let count = sendSome()
+      if count > 0 {
+        budget -= count
+        output?.sent += Int64(count)
+        loop.counters.bytesSent.add(count, ordering: .relaxed)
+        if isOutputSent { answerIsSent() }
+      } else if count < 0, errno == EAGAIN {
+        return waitForRoom()
+      } else if count == 0 || errno != EINTR {
+        // The client is gone, or the file became shorter and the promised length cannot be kept.
+        return close()
+      }
+    }
+  }
+
+  private var isOutputSent: Bool {
+    guard let output else { return true }
+    return output.offset == output.head.count + output.body.count && output.file?.remaining ?? 0 == 0
+  }
+
+  /// Returns what the system call returned.
+  private func sendSome() -> Int {
+    guard let output else { return 0 }
+    let offset = output.offset
+    if offset < output.head.count + output.body.count {
+      let count = sendPieces(output.head, output.body, from: offset, isMoreToCome: output.file != nil)
+      if count > 0 { self.output?.offset += count }
+      return count
+    }
+    guard let file = output.file else { return 0 }
+    let count = sendfile(descriptor, file.descriptor, &file.offset, Int(min(file.remaining, Int64(Self.bytesPerTurn))))
+    if count > 0 { file.remaining -= Int64(count) }
+    return count
+  }
+
+  private func sendPieces(_ head: [UInt8], _ body: [UInt8], from offset: Int, isMoreToCome: Bool) -> Int {
+    let flags = Int32(MSG_NOSIGNAL) | (isMoreToCome ? Int32(MSG_MORE) : 0)
+    return head.withUnsafeBytes { head in
+      body.withUnsafeBytes { body in
+        let headRest = UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(rebasing: head.dropFirst(offset)))
+        let bodyRest = UnsafeMutableRawBufferPointer(
+          mutating: UnsafeRawBufferPointer(rebasing: body.dropFirst(max(0, offset - head.count))))
+        return withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { pieces in
+          pieces[0] = iovec(iov_base: headRest.baseAddress, iov_len: headRest.count)
+          pieces[1] = iovec(iov_base: bodyRest.baseAddress, iov_len: bodyRest.count)
+          var message = msghdr()
+          message.msg_iov = pieces.baseAddress
+          message.msg_iovlen = 2
+          return sendmsg(descriptor, &message, flags)
+        }
+      }
+    }
+  }
+
+  /// Bounds both the wait for the next byte and the time for the whole, which a client could stretch by taking little.
+  private func waitForRoom() {
+    guard let output else { return }
+    let configuration = service.configuration
+    setDeadline(
+      min(loop.now + configuration.answerStallTime, output.began + configuration.answerRate.time(for: output.sent)))
+  }
+
+  private func answerIsSent() {
+    output = nil
+    guard keepsAlive, !loop.isDraining else { return linger() }
+    phase = .head
+    setDeadline(loop.now + service.configuration.idleTime)
+  }
+}
