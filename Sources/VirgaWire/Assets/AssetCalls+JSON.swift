@@ -1,0 +1,113 @@
+import VirgaModel
+
+extension AssetsUploadRequest {
+  init(reading reader: inout JSONReader) throws(WireError) {
+    self.init(zone: ZoneSelector(), items: [])
+    var hasTokens = false
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      if try reader.readNull() { continue }
+      switch key {
+      case "zoneID": zone = try ZoneSelector(reading: &reader)
+      case "tokens":
+        items = try reader.readArray { (r) throws(WireError) in try Item(reading: &r) }
+        hasTokens = true
+      default: try reader.skipValue()
+      }
+    }
+    guard hasTokens else { throw reader.mismatch("the key tokens") }
+  }
+
+  func write(into writer: inout JSONWriter) {
+    writer.beginObject()
+    writer.key("zoneID")
+    zone.write(into: &writer)
+    writer.key("tokens")
+    writer.array(items) { writer, item in
+      writer.beginObject()
+      writer.member("recordName", ifPresent: item.recordName?.rawValue)
+      writer.member("recordType", item.recordType.rawValue)
+      writer.member("fieldName", item.fieldName.rawValue)
+      writer.endObject()
+    }
+    writer.endObject()
+  }
+}
+
+extension AssetsUploadRequest.Item {
+  fileprivate init(reading reader: inout JSONReader) throws(WireError) {
+    var name: RecordName?
+    var type: RecordType?
+    var field: FieldName?
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      if try reader.readNull() { continue }
+      switch key {
+      case "recordName": name = RecordName(try reader.readString())
+      case "recordType": type = RecordType(try reader.readString())
+      case "fieldName": field = FieldName(try reader.readString())
+      default: try reader.skipValue()
+      }
+    }
+    guard let type else { throw reader.mismatch("the key recordType") }
+    guard let field else { throw reader.mismatch("the key fieldName") }
+    self.init(recordName: name, recordType: type, fieldName: field)
+  }
+}
+
+extension AssetUploadToken {
+  func write(into writer: inout JSONWriter) {
+    writer.beginObject()
+    writer.member("recordName", recordName.rawValue)
+    writer.member("fieldName", fieldName.rawValue)
+    writer.member("url", url)
+    writer.endObject()
+  }
+
+  init(reading reader: inout JSONReader) throws(WireError) {
+    self.init(recordName: "", fieldName: "", url: "")
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      if try reader.readNull() { continue }
+      switch key {
+      case "recordName": recordName = RecordName(try reader.readString())
+      case "fieldName": fieldName = FieldName(try reader.readString())
+      case "url": url = try reader.readString()
+      default: try reader.skipValue()
+      }
+    }
+    guard !url.isEmpty else { throw reader.mismatch("the key url") }
+  }
+}
+
+extension AssetReceipt {
+  /// The answer to an upload: `{"singleFile":{…}}`.
+  public func encoded() -> [UInt8] {
+    var writer = JSONWriter()
+    writer.beginObject()
+    writer.key("singleFile")
+    writer.beginObject()
+    writer.member("wrappingKey", wrappingKey)
+    writer.member("fileChecksum", fileChecksum)
+    writer.member("receipt", receipt)
+    writer.member("referenceChecksum", referenceChecksum)
+    writer.member("size", size)
+    writer.endObject()
+    writer.endObject()
+    return writer.bytes
+  }
+
+  public init(decoding bytes: [UInt8]) throws(WireError) {
+    var reader = JSONReader(bytes)
+    var asset: AssetValue?
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      if key == "singleFile" { asset = try AssetValue(reading: &reader) } else { try reader.skipValue() }
+    }
+    try reader.finish()
+    guard let asset, let receipt = asset.receipt else { throw reader.mismatch("singleFile with a receipt") }
+    self.init(
+      fileChecksum: asset.fileChecksum, size: asset.size, receipt: receipt, wrappingKey: asset.wrappingKey ?? "",
+      referenceChecksum: asset.referenceChecksum ?? "")
+  }
+}

@@ -1,0 +1,179 @@
+public import VirgaModel
+
+/// What to do with a type tag that this version does not know.
+enum UnknownTags: Sendable {
+  /// A server stores only what it understands.
+  case refused
+  /// A client gives back what it was given.
+  case carried
+}
+
+extension Field {
+  /// Reads a field dictionary `{"value":…,"type":…,"isEncrypted":…}`; the field is `nil` if it holds no value.
+  static func read(
+    _ reader: inout JSONReader, unknownTags: UnknownTags
+  ) throws(WireError) -> (field: Field?, isTagged: Bool) {
+    if try reader.readNull() { return (nil, false) }
+    var parts = FieldParts()
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      switch key {
+      case "value":
+        switch reader.nextKind() {
+        case .null: try reader.skipValue()
+        case .string: parts.text = try reader.readString()
+        default:
+          // The type may follow the value, so the value is read on a second visit.
+          parts.value = reader.mark
+          try reader.skipValue()
+        }
+      case "type": parts.tag = try reader.readOptional { (r) throws(WireError) in try r.readString() }
+      case "isEncrypted":
+        parts.isEncrypted = try reader.readOptional { (r) throws(WireError) in try r.readBool() } ?? false
+      default: try reader.skipValue()
+      }
+    }
+    return (try parts.field(&reader, unknownTags: unknownTags), parts.tag != nil)
+  }
+
+  func write(into writer: inout JSONWriter) {
+    writer.beginObject()
+    writer.key("value")
+    value.write(into: &writer)
+    writer.member("type", wireTag)
+    if isEncrypted { writer.member("isEncrypted", true) }
+    writer.endObject()
+  }
+
+  private var wireTag: String {
+    switch value {
+    case .emptyList: "UNKNOWN_LIST"
+    case .unknown(let tag, _): tag
+    default: type?.wireTag ?? ""
+    }
+  }
+}
+
+/// The parts of a field dictionary, whatever order they come in.
+private struct FieldParts {
+  /// A value that is text; any other is where `value` points.
+  var text: String?
+  var value: JSONReader.Mark?
+  var tag: String?
+  var isEncrypted = false
+
+  func field(_ reader: inout JSONReader, unknownTags: UnknownTags) throws(WireError) -> Field? {
+    guard text != nil || value != nil else { return nil }
+    guard let tag else {
+      if isEncrypted, unknownTags == .refused {
+        throw reader.mismatch("a type beside isEncrypted, such as STRING or ENCRYPTED_BYTES")
+      }
+      return Field(try untagged(&reader), isEncrypted: isEncrypted)
+    }
+    guard let known = FieldTag(tag) else {
+      guard unknownTags == .carried else { throw reader.mismatch("a known type, not \(tag)") }
+      return Field(.unknown(tag: tag, json: try json(&reader)), isEncrypted: isEncrypted)
+    }
+    do {
+      return Field(try tagged(known, &reader), isEncrypted: isEncrypted || known == .encryptedBytes)
+    } catch  where error.kind == .mismatch {
+      throw WireError(.mismatch, offset: error.offset, expected: "type \(tag)")
+    }
+  }
+
+  private func tagged(_ tag: FieldTag, _ reader: inout JSONReader) throws(WireError) -> FieldValue {
+    guard let text else { return try visit(&reader) { (r) throws(WireError) in try FieldValue(reading: &r, tag: tag) } }
+    switch tag {
+    case .scalar(.string): return .string(text)
+    case .scalar(.bytes), .encryptedBytes:
+      if let bytes = Base64.decode(text) { return .bytes(bytes) }
+    case .scalar(.int64), .boolean:
+      if let number = Int64(decimal: text) { return .int64(number) }
+    case .scalar(.double):
+      if let number = Double(decimal: text) { return .double(number) }
+    default: break
+    }
+    throw reader.mismatch("another form")
+  }
+
+  private func untagged(_ reader: inout JSONReader) throws(WireError) -> FieldValue {
+    if let text { return .string(text) }
+    return try visit(&reader) { (r) throws(WireError) in try FieldValue(readingUntagged: &r) }
+  }
+
+  private func json(_ reader: inout JSONReader) throws(WireError) -> [UInt8] {
+    if let text {
+      var writer = JSONWriter()
+      writer.string(text)
+      return writer.bytes
+    }
+    return try visit(&reader) { (r) throws(WireError) in try r.readRaw() }
+  }
+
+  /// Goes back to the value, reads it, and returns to the end of the dictionary.
+  private func visit<Value>(
+    _ reader: inout JSONReader, _ read: (inout JSONReader) throws(WireError) -> Value
+  ) throws(WireError) -> Value {
+    let end = reader.mark
+    if let value { reader.rewind(to: value) }
+    let result = try read(&reader)
+    reader.rewind(to: end)
+    return result
+  }
+}
+
+extension Fields {
+  /// Reads a record's `fields`, as they are stored or as a server sends them. Types that this version does not know
+  /// are carried; null fields are left out.
+  public init(json: [UInt8]) throws(WireError) {
+    var reader = JSONReader(json)
+    try self.init(reading: &reader)
+    try reader.finish()
+  }
+
+  init(reading reader: inout JSONReader) throws(WireError) {
+    self.init()
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      let name = FieldName(key)
+      guard self[name] == nil else { throw reader.mismatch("each field once, not \(key) twice") }
+      self[name] = try Field.read(&reader, unknownTags: .carried).field
+    }
+  }
+
+  /// The fields as a record's `fields` object.
+  /// - Precondition: All doubles are finite.
+  public var json: [UInt8] {
+    var writer = JSONWriter(capacity: 64 * count)
+    write(into: &writer)
+    return writer.bytes
+  }
+
+  /// The fields as a store keeps them: assets without receipts and download URLs.
+  /// - Precondition: All doubles are finite.
+  public var storedJSON: [UInt8] {
+    var writer = JSONWriter(capacity: 64 * count)
+    writer.beginObject()
+    for element in self {
+      writer.key(element.name.rawValue)
+      var field = element.field
+      switch field.value {
+      case .asset(let asset): field.value = .asset(asset.stored)
+      case .assetList(let assets): field.value = .assetList(assets.map(\.stored))
+      default: break
+      }
+      field.write(into: &writer)
+    }
+    writer.endObject()
+    return writer.bytes
+  }
+
+  func write(into writer: inout JSONWriter) {
+    writer.beginObject()
+    for element in self {
+      writer.key(element.name.rawValue)
+      element.field.write(into: &writer)
+    }
+    writer.endObject()
+  }
+}

@@ -1,0 +1,182 @@
+/// Writes one JSON text, without spaces, to the end of its bytes.
+///
+/// Commas come by themselves; brackets and keys must be balanced by the caller.
+package struct JSONWriter: Sendable {
+  package private(set) var bytes: [UInt8]
+  private var needsComma = false
+
+  package init(capacity: Int = 0) {
+    bytes = []
+    bytes.reserveCapacity(capacity)
+  }
+
+  // MARK: Objects and arrays
+
+  package mutating func beginObject() { open(UInt8(ascii: "{")) }
+
+  package mutating func endObject() { close(UInt8(ascii: "}")) }
+
+  package mutating func beginArray() { open(UInt8(ascii: "[")) }
+
+  package mutating func endArray() { close(UInt8(ascii: "]")) }
+
+  /// Writes a key that needs no escapes.
+  package mutating func key(_ name: StaticString) {
+    separate()
+    bytes.append(UInt8(ascii: "\""))
+    append(name)
+    bytes.append(UInt8(ascii: "\""))
+    bytes.append(UInt8(ascii: ":"))
+    needsComma = false
+  }
+
+  package mutating func key(_ name: String) {
+    separate()
+    quote(name)
+    bytes.append(UInt8(ascii: ":"))
+    needsComma = false
+  }
+
+  package mutating func array<Element>(_ elements: some Sequence<Element>, _ write: (inout JSONWriter, Element) -> Void)
+  {
+    beginArray()
+    for element in elements { write(&self, element) }
+    endArray()
+  }
+
+  // MARK: Values
+
+  package mutating func string(_ text: String) {
+    separate()
+    quote(text)
+  }
+
+  package mutating func int(_ number: Int64) {
+    separate()
+    append(number)
+  }
+
+  /// Writes a double so that it reads back as the same and not as an integer.
+  /// - Precondition: `number` is finite: JSON has no other numbers.
+  package mutating func double(_ number: Double) {
+    precondition(number.isFinite, "a number that is not finite cannot be written as JSON")
+    separate()
+    // The shortest text that reads back exactly; it always has a fraction or an exponent.
+    bytes.append(contentsOf: number.description.utf8)
+  }
+
+  package mutating func bool(_ value: Bool) {
+    separate()
+    append(value ? "true" : "false")
+  }
+
+  package mutating func null() {
+    separate()
+    append("null")
+  }
+
+  package mutating func base64(_ data: [UInt8]) {
+    separate()
+    bytes.append(UInt8(ascii: "\""))
+    Base64.append(data, to: &bytes)
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  /// Writes a value, or members `"key":value,…`, that are JSON already.
+  package mutating func raw(_ json: some Collection<UInt8>) {
+    separate()
+    bytes.append(contentsOf: json)
+  }
+
+  // MARK: Members
+
+  package mutating func member(_ name: StaticString, _ text: String) {
+    key(name)
+    string(text)
+  }
+
+  package mutating func member(_ name: StaticString, ifPresent text: String?) {
+    if let text { member(name, text) }
+  }
+
+  package mutating func member(_ name: StaticString, _ number: Int64) {
+    key(name)
+    int(number)
+  }
+
+  package mutating func member(_ name: StaticString, _ value: Bool) {
+    key(name)
+    bool(value)
+  }
+
+  // MARK: Bytes
+
+  private mutating func open(_ bracket: UInt8) {
+    separate()
+    bytes.append(bracket)
+    needsComma = false
+  }
+
+  private mutating func close(_ bracket: UInt8) {
+    bytes.append(bracket)
+    needsComma = true
+  }
+
+  @inline(__always)
+  private mutating func separate() {
+    if needsComma { bytes.append(UInt8(ascii: ",")) }
+    needsComma = true
+  }
+
+  private mutating func append(_ text: StaticString) {
+    text.withUTF8Buffer { bytes.append(contentsOf: $0) }
+  }
+
+  private mutating func append(_ number: Int64) {
+    if number < 0 { bytes.append(UInt8(ascii: "-")) }
+    var magnitude = number.magnitude
+    let start = bytes.count
+    repeat {
+      let (quotient, remainder) = magnitude.quotientAndRemainder(dividingBy: 10)
+      bytes.append(UInt8(ascii: "0") + UInt8(remainder))
+      magnitude = quotient
+    } while magnitude > 0
+    bytes[start...].reverse()
+  }
+
+  private mutating func quote(_ text: String) {
+    bytes.append(UInt8(ascii: "\""))
+    let isDone: Void? = text.utf8.withContiguousStorageIfAvailable { appendEscaped($0) }
+    if isDone == nil { Array(text.utf8).withUnsafeBufferPointer { appendEscaped($0) } }
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  private mutating func appendEscaped(_ utf8: UnsafeBufferPointer<UInt8>) {
+    var start = 0
+    for index in utf8.indices where Self.needsEscape(utf8[index]) {
+      bytes.append(contentsOf: utf8[start..<index])
+      escape(utf8[index])
+      start = index + 1
+    }
+    bytes.append(contentsOf: utf8[start...])
+  }
+
+  @inline(__always)
+  private static func needsEscape(_ byte: UInt8) -> Bool {
+    byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+  }
+
+  private mutating func escape(_ byte: UInt8) {
+    bytes.append(UInt8(ascii: "\\"))
+    switch byte {
+    case 0x0a: bytes.append(UInt8(ascii: "n"))
+    case 0x0d: bytes.append(UInt8(ascii: "r"))
+    case 0x09: bytes.append(UInt8(ascii: "t"))
+    case 0..<0x20:
+      append("u00")
+      let hex: StaticString = "0123456789abcdef"
+      for digit in [byte >> 4, byte & 15] { hex.withUTF8Buffer { bytes.append($0[Int(digit)]) } }
+    default: bytes.append(byte)
+    }
+  }
+}
