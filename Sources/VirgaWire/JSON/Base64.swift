@@ -1,14 +1,14 @@
 package import VirgaModel
 
 /// Base64 of RFC 4648: written in the standard alphabet with padding, read in either alphabet, padded or not.
-package enum Base64 {
-  package static func encode(_ data: [UInt8]) -> String {
+enum Base64 {
+  static func encode(_ data: [UInt8]) -> String {
     var out: [UInt8] = []
     append(data, to: &out)
     return String(decoding: out, as: UTF8.self)
   }
 
-  package static func append(_ data: [UInt8], to out: inout [UInt8]) {
+  static func append(_ data: [UInt8], to out: inout [UInt8]) {
     out.reserveCapacity(out.count + (data.count + 2) / 3 * 4)
     var index = 0
     while index + 2 < data.count {
@@ -29,7 +29,7 @@ package enum Base64 {
   }
 
   /// The bytes that `text` stands for; `nil` if it is not Base64.
-  package static func decode(_ text: String) -> [UInt8]? {
+  static func decode(_ text: String) -> [UInt8]? {
     var out: [UInt8] = []
     out.reserveCapacity(text.utf8.count / 4 * 3)
     var word: UInt32 = 0
@@ -81,5 +81,16 @@ extension ChangeToken {
   package init?(text: String) {
     guard let bytes = Base64.decode(text) else { return nil }
     self.init(bytes: bytes)
+  }
+}
+
+extension [UInt8] {
+  /// The bytes in Base64, as the protocol writes bytes.
+  package var base64: String { Base64.encode(self) }
+
+  /// Reads Base64 in either alphabet, padded or not; `nil` for other text.
+  package init?(base64 text: String) {
+    guard let bytes = Base64.decode(text) else { return nil }
+    self = bytes
   }
 }
