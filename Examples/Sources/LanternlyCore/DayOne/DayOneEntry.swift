@@ -1,0 +1,55 @@
+/// An entry of a Day One export, turned into ours.
+package struct DayOneEntry: Hashable, Sendable {
+  package var id: EntryID
+  package var entry: Entry
+  package var media: [DayOneMedia]
+}
+
+/// A file that an exported entry names.
+package struct DayOneMedia: Hashable, Sendable {
+  package var id: AttachmentID
+  package var kind: Attachment.Kind
+  package var fileName: String
+  /// The place among the entry's attachments.
+  package var order: Int
+  /// Where the file is, now that the export is open; `nil` if the export lacks it.
+  package var path: String?
+  /// As the export declares it.
+  package var md5: String?
+}
+
+/// What an import met that was not as it should be. Those that are skips cost an entry, the others do not.
+package enum ImportNote: Hashable, Sendable {
+  case entryIsNoObject(file: String, position: Int)
+  case entryHasNoDate(entry: String)
+  case entryAppearsTwice(entry: String)
+  case entryIsUnreadable(file: String, reason: String)
+  case fileIsNoJournal(file: String)
+  case entryHasNoText(entry: String)
+  case zoneIsUnknown(entry: String, zone: String)
+  case mediaFileIsMissing(entry: String, media: String)
+  case mediaFileIsEmpty(entry: String, media: String)
+  case mediaFileDiffers(entry: String, media: String)
+  case mediaFileIsUnreadable(entry: String, media: String)
+  case linkIsUnknown(entry: String, media: String)
+
+  package var isSkip: Bool {
+    switch self {
+    case .entryIsNoObject, .entryHasNoDate, .entryAppearsTwice, .entryIsUnreadable, .fileIsNoJournal: true
+    case .entryHasNoText, .zoneIsUnknown, .mediaFileIsMissing, .mediaFileIsEmpty, .mediaFileDiffers,
+      .mediaFileIsUnreadable, .linkIsUnknown:
+      false
+    }
+  }
+}
+
+/// Why nothing was imported.
+package enum ImportError: Error, Hashable {
+  case notFound(String)
+  case brokenJSON(file: String, reason: String)
+  case notAnExport(String)
+  case brokenArchive(file: String, reason: String)
+  case unsafeArchive(file: String, name: String)
+  case tooLarge(file: String)
+  case file(FileError)
+}

@@ -1,0 +1,61 @@
+import Foundation
+
+/// The files of a diary's attachments, each under the digest of its content, so that equal files are kept once.
+package struct AttachmentFiles: Sendable {
+  package let root: String
+  let temporary: String
+
+  package struct Stored: Hashable, Sendable {
+    package var sha256: String
+    package var md5: String
+    package var byteCount: Int64
+  }
+
+  package func path(sha256: String) -> String { "\(root)/\(sha256.prefix(2))/\(sha256)" }
+
+  package func contains(sha256: String) -> Bool { access(path(sha256: sha256), R_OK) == 0 }
+
+  static let chunkBytes = 256 * 1024
+
+  /// Copies a file into the diary. It is durable when this returns, so that a row may name it; a copy that is cut off
+  /// leaves nothing but a temporary file.
+  package func adopt(_ source: String) throws(FileError) -> Stored {
+    let partial = "\(temporary)/copy-\(UUID().uuidString.lowercased())"
+    do throws(FileError) {
+      let stored = try copy(source, to: partial)
+      let target = path(sha256: stored.sha256)
+      let folder = "\(root)/\(stored.sha256.prefix(2))"
+      try Folder.make(folder)
+      guard rename(partial, target) == 0 else { throw FileError(.rename, target) }
+      try Folder.synchronize(folder)
+      try Folder.synchronize(root)
+      return stored
+    } catch {
+      unlink(partial)
+      throw error
+    }
+  }
+
+  private func copy(_ source: String, to target: String) throws(FileError) -> Stored {
+    let input = try FileHandleOwned(reading: source)
+    let output = try FileHandleOwned(creating: target)
+    var sha256 = Digest(.sha256)
+    var md5 = Digest(.md5)
+    var total: Int64 = 0
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.chunkBytes, alignment: 16)
+    defer { buffer.deallocate() }
+    while true {
+      let count = try input.read(into: buffer, path: source)
+      if count == 0 { break }
+      let chunk = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+      sha256.update(chunk)
+      md5.update(chunk)
+      try output.write(chunk, path: target)
+      total += Int64(count)
+    }
+    try output.synchronize(path: target)
+    return Stored(sha256: sha256.hex(), md5: md5.hex(), byteCount: total)
+  }
+
+  package func remove(sha256: String) { unlink(path(sha256: sha256)) }
+}
