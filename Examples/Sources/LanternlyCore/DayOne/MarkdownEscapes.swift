@@ -8,7 +8,8 @@ package enum MarkdownEscapes {
   package static func undone(_ text: String) -> String {
     guard text.contains("\\") else { return text }
     var blocks = CodeBlocks()
-    return text.split(separator: "\n", omittingEmptySubsequences: false)
+    return text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+      .map(Substring.init)
       .map { blocks.isCode($0) ? String($0) : line($0) }
       .joined(separator: "\n")
   }

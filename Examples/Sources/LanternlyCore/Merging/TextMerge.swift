@@ -31,8 +31,9 @@ package enum TextMerge {
   }
 
   // Without their ends, so that a paragraph added after the last line leaves that line as it was.
+  // By scalars, because a carriage return and a line feed are one character.
   private static func lines(_ text: String) -> [Substring] {
-    text.split(separator: "\n", omittingEmptySubsequences: false)
+    text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map(Substring.init)
   }
 
   /// The most line pairs that are compared in detail; beyond it the changed middle counts as one change.

@@ -1,0 +1,65 @@
+import Foundation
+
+@testable import LanternlyCore
+
+/// Real exports, where they are at hand: `$VIRGA_CORPUS`, or `shared/corpus` beside the repository.
+enum Corpus {
+  static let dayOne: String? = {
+    if let path = ProcessInfo.processInfo.environment["VIRGA_CORPUS"] { return path + "/dayone" }
+    var folder = URL(fileURLWithPath: #filePath)
+    while folder.path != "/" {
+      folder.deleteLastPathComponent()
+      let candidate = folder.appendingPathComponent("shared/corpus/dayone").path
+      if FileManager.default.fileExists(atPath: candidate) { return candidate }
+    }
+    return nil
+  }()
+
+  static let isMissing = dayOne == nil
+
+  static func open(_ name: String) throws -> DayOneExport {
+    let scratch = TemporaryFolder()
+    return try DayOneExport.open((dayOne ?? "") + "/" + name, scratch: scratch.path + "/zip")
+  }
+}
+
+/// A folder that goes when the test ends.
+final class TemporaryFolder: Sendable {
+  let path: String
+
+  init() {
+    path = FileManager.default.temporaryDirectory.path + "/lanternly-test-\(UUID().uuidString)"
+    try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  @discardableResult
+  func write(_ text: String, to name: String) throws -> String {
+    try write(Data(text.utf8), to: name)
+  }
+
+  @discardableResult
+  func write(_ data: Data, to name: String) throws -> String {
+    let url = URL(fileURLWithPath: path + "/" + name)
+    try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try data.write(to: url)
+    return url.path
+  }
+}
+
+/// A generator whose numbers follow from a seed.
+struct Seeded: RandomNumberGenerator {
+  var state: UInt64
+
+  init(_ seed: UInt64) { state = seed }
+
+  // SplitMix64.
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}
