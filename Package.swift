@@ -82,6 +82,7 @@ let package = Package(
         "VirgaCloudKit", "CloudKit",
       ]),
     tests("EndToEndTests", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSQLite", "CloudKit", "virga"]),
+    tests("SyncTests", ["VirgaModel", "VirgaSync"]),
     tests("TidyTests", []),
   ]
 )

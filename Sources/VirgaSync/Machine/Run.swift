@@ -1,0 +1,223 @@
+import VirgaModel
+
+/// What is going on: one send, one fetch, or only a report of the state.
+struct Run: Sendable {
+  enum Work: Sendable {
+    case send(SendWork)
+    case fetch(FetchWork)
+    case report
+  }
+
+  var work: Work
+  var call: CallID?
+  /// Steps that are decided already.
+  var queue: [SyncStep] = []
+  var isCancelled = false
+  /// Why the run ends early.
+  var failure: SyncFailure?
+  /// Whether the state is reported before anything else, without the usual delay.
+  var reportsNow = false
+  var isAccountChecked = false
+  /// Whether the app set the mark for untracked changes after it was last asked for a batch.
+  var untrackedAgain = false
+  /// The app was told that the run began, and that it ended.
+  var isOpened = false
+  var isClosed = false
+}
+
+struct SendWork: Sendable {
+  var context: SendContext
+  /// Parts of the present batch that are still to be sent.
+  var parts: [BatchPart] = []
+  /// The pending lists' stamps when the batch was asked for.
+  var zonesAskedAt: UInt64 = 0
+  var recordsAskedAt: UInt64 = 0
+  var hasAsked = false
+  /// The app had nothing more to give.
+  var isExhausted = false
+  var settledCount = 0
+  /// The latest failure of an item that stayed pending.
+  var itemFailure: SyncFailure?
+}
+
+struct FetchWork: Sendable {
+  var context: FetchContext
+  var hasOptions = false
+  /// Zones seen while the database's feed is read from its beginning.
+  var listedZones: Set<ZoneID>?
+  /// Where that reading stopped. It is kept here until the end, because only a whole list shows what is missing.
+  var listingToken: String?
+  var isDatabaseRead = false
+  /// Zones whose feeds are still to be read.
+  var zones: [ZoneID] = []
+  /// The zone that is being read.
+  var zone: ZoneID?
+  /// Whether its feed was read from the beginning by this run after its token had expired.
+  var zoneExpired = false
+  /// The latest failure of one zone.
+  var zoneFailure: SyncFailure?
+}
+
+extension SyncMachine {
+  /// Starts what is due, if anything is: the app's calls first, then a fetch, then a send, then a report.
+  mutating func startRun() -> Bool {
+    if !calls.isEmpty {
+      let (id, request) = calls.removeFirst()
+      switch request {
+      case .send(let scope): start(.send(SendWork(context: SendContext(call: id, scope: scope))), call: id)
+      case .fetch(let scope):
+        let context = FetchContext(call: id, scope: scope, prioritized: [])
+        start(.fetch(FetchWork(context: context)), call: id)
+      }
+      return true
+    }
+    if let time = schedule.fetch.start, time <= now {
+      start(.fetch(FetchWork(context: FetchContext(call: nil, scope: .all, prioritized: []))))
+      return true
+    }
+    if let time = schedule.send.start, time <= now {
+      if hasChangesToSend {
+        start(.send(SendWork(context: SendContext(call: nil, scope: .all))))
+        return true
+      }
+      schedule.send.due = nil
+    }
+    if let time = schedule.report, time <= now {
+      start(.report)
+      return true
+    }
+    return false
+  }
+
+  private mutating func start(_ work: Run.Work, call: CallID? = nil) {
+    run = Run(work: work, call: call)
+    switch work {
+    case .send(let send):
+      if case .all = send.context.scope { schedule.send.due = nil }
+      schedule.send.lastStart = now
+      for (record, trouble) in troubles.map({ ($0.key, $0.value) }) {
+        if call != nil { troubles[record]?.heldUntil = nil }
+        if trouble.isHeldForRun { troubles[record]?.isHeldForRun = false }
+      }
+    case .fetch:
+      schedule.fetch.due = nil
+      schedule.fetch.lastStart = now
+      progress.recordsFetched = 0
+    case .report: break
+    }
+  }
+
+  /// Ends the run, answers the call that asked for it, and sets what is due next.
+  mutating func endRun() {
+    guard let ended = run else { return }
+    run = nil
+    switch ended.work {
+    case .report: break
+    case .send(let work): scheduleAfterSend(ended, work)
+    case .fetch(let work): scheduleAfterFetch(ended, work)
+    }
+    if let call = ended.call { actions.append(.finish(call, ended.failure)) }
+  }
+
+  private mutating func scheduleAfterSend(_ ended: Run, _ work: SendWork) {
+    let pendingInScope =
+      state.records.entries.contains { work.context.scope.contains(record: $0.key) }
+      || state.zones.entries.contains { work.context.scope.contains(zone: $0.key) }
+    if let failure = ended.failure {
+      let next = schedule.send.fail(failure, at: now, policy: policy, jitter: jitter)
+      if isAutomatic, account != .none, hasChangesToSend { schedule.send.due = next }
+      return
+    }
+    if let failure = work.itemFailure, pendingInScope {
+      schedule.send.lastFailure = failure
+    } else if pendingInScope, work.settledCount == 0 {
+      schedule.send.lastFailure = SyncFailure(.unprovided)
+    } else {
+      schedule.send.succeed(at: now)
+    }
+    guard isAutomatic else { return }
+    let held = troubles.compactMap { state.records.contains($0.key) ? $0.value.heldUntil : nil }.min()
+    if let held { schedule.send.request(at: held) }
+  }
+
+  private mutating func scheduleAfterFetch(_ ended: Run, _ work: FetchWork) {
+    if let failure = ended.failure ?? work.zoneFailure {
+      let next = schedule.fetch.fail(failure, at: now, policy: policy, jitter: jitter)
+      guard isAutomatic else { return }
+      // Without an account only its arrival helps; the poll is there in case that nobody tells of it.
+      schedule.fetch.due = account == .none ? now + policy.pollIntervalWithoutPush : next
+      return
+    }
+    schedule.fetch.succeed(at: now)
+    guard isAutomatic else { return }
+    let interval = isPushChannelUp ? policy.pollInterval : policy.pollIntervalWithoutPush
+    schedule.fetch.request(at: now + interval * (0.9 + jitter / 10))
+  }
+
+  mutating func cancel(_ id: CallID) {
+    cancellations.append(id)
+    actions += calls.map { .finish($0.id, SyncFailure(.cancelled)) }
+    calls = []
+    guard run != nil else { return }
+    run?.isCancelled = true
+    run?.queue.removeAll(where: \.isRequest)
+    actions.append(.interrupt)
+  }
+
+  mutating func forgetTokens() {
+    state.databaseToken = nil
+    state.rereadZones.formUnion(state.zoneTokens.keys)
+    announcedRereads = []
+    for zone in state.rereadZones.sorted() { state.noteUnfetched(zone) }
+    noteStateChange()
+    if isAutomatic { schedule.fetch.request(at: now) }
+  }
+
+  // MARK: Account
+
+  mutating func learnAccount(_ result: Result<UserName?, SyncFailure>) {
+    switch result {
+    case .failure(let failure): fail(failure)
+    case .success(let user):
+      account = user == nil ? .none : .known
+      if user != nil, isAutomatic, hasChangesToSend {
+        schedule.send.notBefore = nil
+        schedule.send.request(at: now)
+      }
+      run?.isAccountChecked = true
+      let previous = state.user
+      switch (previous, user) {
+      case (let previous?, nil):
+        resetState(to: nil)
+        queue(.tell(.signOut(previous: previous)))
+      case (nil, let user?):
+        // Nothing belonged to another user, so what the app added before it could know of the account stays.
+        state.user = user
+        noteStateChange()
+        queue(.tell(.signIn(user)))
+      case (let previous?, let user?) where previous != user:
+        resetState(to: user)
+        queue(.tell(.switchAccounts(previous: previous, current: user)))
+      default: break
+      }
+      if previous != user { run?.reportsNow = true }
+      if user == nil { run?.failure = SyncFailure(.noAccount) }
+    }
+  }
+
+  private mutating func resetState(to user: UserName?) {
+    state.reset(to: user)
+    troubles.removeAll()
+    announcedRereads = []
+    noteStateChange()
+  }
+
+  /// Ends the run early. A request that was refused for want of an account makes the account unknown again.
+  mutating func fail(_ failure: SyncFailure) {
+    if failure.kind == .noAccount { account = .unknown }
+    schedule.slowDown(failure, at: now, policy: policy)
+    run?.failure = failure
+  }
+
+  mutating func queue(_ step: SyncStep) { run?.queue.append(step) }
+}

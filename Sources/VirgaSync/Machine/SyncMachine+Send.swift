@@ -1,0 +1,188 @@
+import VirgaModel
+
+extension SyncMachine {
+  /// Changes the send that is going on. Its steps and their answers come only while it does.
+  private mutating func updateSend(_ change: (inout SendWork) -> Void) {
+    guard case .send(var work)? = run?.work else { preconditionFailure("no send is going on") }
+    change(&work)
+    run?.work = .send(work)
+  }
+
+  mutating func nextSendStep(_ work: SendWork) -> SyncStep? {
+    guard let current = run else { return nil }
+    if current.isCancelled, current.failure == nil { run?.failure = SyncFailure(.cancelled) }
+    if run?.failure != nil || work.isExhausted { return closing(.didSend(work.context)) }
+    if account != .known, !current.isAccountChecked { return .checkAccount }
+    if !current.isOpened {
+      run?.isOpened = true
+      return .tell(.willSend(work.context))
+    }
+    let zones = state.zoneChanges.filter { work.context.scope.contains(zone: $0.zone) }
+    if !zones.isEmpty {
+      let stamp = state.zones.stamp
+      updateSend { $0.zonesAskedAt = stamp }
+      return .sendZones(Array(zones.prefix(policy.itemsPerRequestMax)))
+    }
+    if let part = work.parts.first {
+      updateSend { $0.parts.removeFirst() }
+      return .sendRecords(part)
+    }
+    let stamp = state.records.stamp
+    updateSend {
+      $0.recordsAskedAt = stamp
+      $0.hasAsked = true
+    }
+    // What was added until now is covered by this run; what comes later sets the time again.
+    if case .all = work.context.scope { schedule.send.due = nil }
+    run?.untrackedAgain = false
+    return .askBatch(work.context)
+  }
+
+  /// The last words of a run: the state, then its end, each once, and only if its beginning was told.
+  mutating func closing(_ notice: Notice) -> SyncStep? {
+    guard let current = run, current.isOpened, !current.isClosed else { return nil }
+    if schedule.report != nil {
+      schedule.report = nil
+      return .tell(.stateUpdate)
+    }
+    run?.isClosed = true
+    return .tell(notice)
+  }
+
+  mutating func takeBatch(_ batch: BatchPart?) {
+    guard let batch, batch.count > 0 else {
+      if state.hasUntrackedChanges, run?.untrackedAgain == false {
+        state.hasUntrackedChanges = false
+        noteStateChange()
+      }
+      updateSend { $0.isExhausted = true }
+      return
+    }
+    let part = withoutHeld(batch)
+    updateSend {
+      $0.parts = part.count > 0 ? [part] : []
+      // A batch of which nothing may be sent now would be given again and again.
+      $0.isExhausted = part.count == 0
+    }
+  }
+
+  /// Leaves out records that wait for a later run; of an atomic batch, all of such a record's zone.
+  private func withoutHeld(_ batch: BatchPart) -> BatchPart {
+    func isHeld(_ record: RecordID) -> Bool {
+      guard let trouble = troubles[record] else { return false }
+      return trouble.isHeldForRun || (trouble.heldUntil.map { $0 > now } ?? false)
+    }
+    guard batch.isAtomic else { return batch.filtered { !isHeld($0) } }
+    let zones = Set(batch.records.filter(isHeld).map(\.zone))
+    return zones.isEmpty ? batch : batch.filtered { !zones.contains($0.zone) }
+  }
+
+  // MARK: Outcomes
+
+  mutating func settle(_ changes: [PendingZoneChange], _ result: Result<[ZoneOutcome], SyncFailure>) {
+    guard case .send(let work)? = run?.work else { return }
+    switch result {
+    case .failure(let failure): fail(failure)
+    case .success(let outcomes):
+      for outcome in outcomes {
+        if let failure = outcome.failure, failure.isRetryable {
+          // Its records would only fail for want of their zone.
+          fail(failure)
+        } else {
+          state.zones.settle(outcome.zone, askedAt: work.zonesAskedAt)
+          if outcome.failure == nil, changes.contains(PendingZoneChange(.delete, outcome.zone)) {
+            state.forget(outcome.zone)
+          }
+        }
+        if outcome.failure == nil { updateSend { $0.settledCount += 1 } }
+      }
+      noteStateChange()
+      queue(.tell(.sentZones))
+    }
+  }
+
+  mutating func settle(_ part: BatchPart, _ result: Result<[ItemOutcome], SyncFailure>) {
+    switch result {
+    case .success(let outcomes):
+      for outcome in outcomes { settle(outcome) }
+      noteStateChange()
+      queue(.tell(.sentRecords(part, failed: nil)))
+    case .failure(let failure):
+      switch failure.kind {
+      case .limitExceeded, .rejected, .broken:
+        if let parts = part.divided() {
+          updateSend { $0.parts.insert(contentsOf: parts, at: 0) }
+        } else if failure.kind == .broken {
+          settleBroken(part, failure)
+        } else {
+          for record in part.records { settle(ItemOutcome(record, failure)) }
+          noteStateChange()
+          queue(.tell(.sentRecords(part, failed: failure)))
+        }
+      default: fail(failure)
+      }
+    }
+  }
+
+  /// The service broke down on what cannot be divided further: a record that it cannot take, or it takes none.
+  private mutating func settleBroken(_ part: BatchPart, _ failure: SyncFailure) {
+    for record in part.records { hold(record, failure) }
+    updateSend { $0.itemFailure = failure }
+    guard case .send(let work)? = run?.work else { return }
+    if work.settledCount == 0 { fail(failure) }
+  }
+
+  private mutating func settle(_ outcome: ItemOutcome) {
+    guard case .send(let work)? = run?.work else { return }
+    guard let failure = outcome.failure else {
+      troubles[outcome.record] = nil
+      progress.recordsSent += 1
+      state.records.settle(outcome.record, askedAt: work.recordsAskedAt)
+      updateSend { $0.settledCount += 1 }
+      return
+    }
+    schedule.slowDown(failure, at: now, policy: policy)
+    if failure.isRetryable {
+      updateSend { $0.itemFailure = failure }
+      hold(outcome.record, failure)
+      if failure.endsRun { fail(failure) }
+      return
+    }
+    state.records.settle(outcome.record, askedAt: work.recordsAskedAt)
+    updateSend { $0.settledCount += 1 }
+    if failure.kind == .collateral { return }
+    let count = noteTrouble(outcome.record, failure) { $0.count += 1 }.count
+    // From here on the app adds it again, if it does, without making progress with it.
+    if count >= policy.attemptsPerRecordMax { hold(outcome.record, failure) }
+  }
+
+  /// Keeps a record out of requests for a while, and puts it behind the others so that it does not stand in their way.
+  private mutating func hold(_ record: RecordID, _ failure: SyncFailure) {
+    let (now, jitter, policy) = (now, jitter, policy)
+    noteTrouble(record, failure) { trouble in
+      trouble.holds += 1
+      trouble.isHeldForRun = true
+      trouble.heldUntil =
+        now + policy.wait(afterFailures: trouble.holds, retryAfter: failure.retryAfter, jitter: jitter)
+    }
+    state.records.moveToEnd(record)
+  }
+
+  @discardableResult
+  private mutating func noteTrouble(
+    _ record: RecordID, _ failure: SyncFailure, _ change: (inout Trouble) -> Void
+  ) -> Trouble {
+    var trouble = troubles[record] ?? Trouble(count: 0, failure: failure)
+    trouble.failure = failure
+    change(&trouble)
+    troubles[record] = trouble
+    defer { dropOldTroubles() }
+    return trouble
+  }
+
+  private mutating func dropOldTroubles() {
+    if troubles.count > policy.troubledRecordsMax, let oldest = troubles.first(where: { _ in true })?.key {
+      troubles[oldest] = nil
+    }
+  }
+}

@@ -1,0 +1,201 @@
+package import VirgaModel
+
+/// The sync engine's decisions: events in, actions out. It holds no clock, no task and no connection.
+///
+/// Runs follow one another: at most one sends or fetches, and at most one step is being performed. The shell performs
+/// the step of `.perform` and hands in its answer, then performs the next. Events of the app and from outside may come
+/// at any time between.
+package struct SyncMachine: Sendable {
+  package internal(set) var state: SyncState
+  package let policy: SyncPolicy
+  /// Whether additions, pushes and time start runs; without it only the app's calls do.
+  package let isAutomatic: Bool
+
+  var schedule = Schedule()
+  var account = AccountKnowledge.unknown
+  var run: Run?
+  var outstanding: SyncStep?
+  /// The app's calls that wait for their turn, oldest first.
+  var calls: [(id: CallID, request: Request)] = []
+  var cancellations: [CallID] = []
+  var troubles = OrderedTable<RecordID, Trouble>()
+  var progress = Progress()
+  var isPushChannelUp = false
+  /// Zones whose second reading was announced by this process; see `SyncState.rereadZones`.
+  var announcedRereads: Set<ZoneID> = []
+
+  // Set anew by each event.
+  var now = Timestamp(milliseconds: 0)
+  var jitter = 0.0
+  var actions: [SyncAction] = []
+  private var announcedWake: Timestamp?
+
+  enum AccountKnowledge: Sendable { case unknown, none, known }
+
+  enum Request: Sendable {
+    case send(SendScope)
+    case fetch(FetchScope)
+  }
+
+  /// What the last attempts with one record came to.
+  struct Trouble: Sendable {
+    /// Failures since it was last saved.
+    var count: Int
+    var failure: SyncFailure
+    /// How often in a row it had to wait.
+    var holds = 0
+    /// The record is left out of requests until then.
+    var heldUntil: Timestamp?
+    /// Whether the present run held it, so that not even a call of the app tries it again now.
+    var isHeldForRun = false
+  }
+
+  struct Progress: Sendable {
+    var recordsFetched = 0
+    var recordsSent = 0
+  }
+
+  package init(state: SyncState, isAutomatic: Bool, policy: SyncPolicy = SyncPolicy()) {
+    self.state = state
+    self.isAutomatic = isAutomatic
+    self.policy = policy
+  }
+
+  /// Takes one event.
+  /// - Parameter random: Drawn from once for each event, whatever it is, so that a seed's trace does not depend on
+  ///   which branch needed a number.
+  /// - Returns: What to do, in order; at most one `.perform`.
+  package mutating func handle(
+    _ event: SyncEvent, at now: Timestamp, random: inout some RandomNumberGenerator
+  ) -> [SyncAction] {
+    self.now = now
+    jitter = Double.random(in: 0..<1, using: &random)
+    actions = []
+    take(event)
+    advance()
+    let wake = run == nil ? schedule.next : nil
+    if wake != announcedWake {
+      announcedWake = wake
+      actions.append(.wake(at: wake))
+    }
+    defer { actions = [] }
+    return actions
+  }
+
+  private mutating func take(_ event: SyncEvent) {
+    switch event {
+    case .start:
+      guard isAutomatic else { return }
+      schedule.fetch.request(at: now)
+      if hasChangesToSend { schedule.send.request(at: now) }
+    case .add(let zones, let records):
+      for change in zones { state.zones.add(change.kind, change.zone) }
+      for change in records { state.records.add(change.kind, change.record) }
+      if !zones.isEmpty || !records.isEmpty { noteAddition() }
+    case .remove(let zones, let records):
+      for change in zones { state.zones.remove(change.kind, change.zone) }
+      for change in records { state.records.remove(change.kind, change.record) }
+      noteStateChange()
+    case .setUntrackedChanges(let value):
+      let isNew = value != state.hasUntrackedChanges
+      state.hasUntrackedChanges = value
+      run?.untrackedAgain = value
+      if value { noteAddition() } else if isNew { noteStateChange() }
+    case .send(let id, let scope): calls.append((id, .send(scope)))
+    case .fetch(let id, let scope): calls.append((id, .fetch(scope)))
+    case .cancel(let id): cancel(id)
+    case .forgetTokens: forgetTokens()
+    case .wake: announcedWake = nil
+    case .push: if isAutomatic { schedule.fetch.request(at: now + policy.pushDelay) }
+    case .pushChannel(let isUp):
+      // While the channel was down anything may have been missed.
+      if isUp, !isPushChannelUp, isAutomatic { schedule.fetch.request(at: now + policy.pushDelay) }
+      isPushChannelUp = isUp
+    case .accountMayHaveChanged:
+      account = .unknown
+      if isAutomatic {
+        schedule.fetch.notBefore = nil
+        schedule.fetch.request(at: now)
+      }
+    default: answer(event)
+    }
+  }
+
+  /// Takes the answer to the outstanding step.
+  private mutating func answer(_ event: SyncEvent) {
+    guard let step = outstanding else { preconditionFailure("an answer, but nothing was asked") }
+    outstanding = nil
+    switch (step, event) {
+    case (.checkAccount, .account(let result)): learnAccount(result)
+    case (.tell(let notice), .told): wasTold(notice)
+    case (.pause, .paused): break
+    case (.askBatch, .batch(let batch)): takeBatch(batch)
+    case (.sendZones(let changes), .zonesSent(let result)): settle(changes, result)
+    case (.sendRecords(let part), .recordsSent(let result)): settle(part, result)
+    case (.askFetchOptions, .fetchOptions(let scope, let prioritized)): takeOptions(scope, prioritized)
+    case (.fetchDatabase(let token), .databasePage(let result)): takeDatabasePage(result, after: token)
+    case (.fetchZone(let zone, let token), .zonePage(let result)): takeZonePage(result, zone, after: token)
+    default: preconditionFailure("the answer does not fit the step")
+    }
+  }
+
+  // MARK: Steps
+
+  /// Goes on until a step is outstanding or nothing is left to do.
+  private mutating func advance() {
+    while outstanding == nil {
+      guard run != nil || startRun() else { break }
+      if let step = nextStep() { issue(step) } else { endRun() }
+    }
+    if run == nil, !cancellations.isEmpty {
+      actions += cancellations.map { .finish($0, nil) }
+      cancellations = []
+    }
+  }
+
+  /// The run's next step; `nil` when it is over.
+  private mutating func nextStep() -> SyncStep? {
+    guard let current = run else { return nil }
+    if let queued = current.queue.first {
+      run?.queue.removeFirst()
+      return queued
+    }
+    if let due = schedule.report, due <= now || current.reportsNow {
+      run?.reportsNow = false
+      schedule.report = nil
+      return .tell(.stateUpdate)
+    }
+    run?.reportsNow = false
+    switch current.work {
+    case .report: return nil
+    case .send(let send): return nextSendStep(send)
+    case .fetch(let fetch): return nextFetchStep(fetch)
+    }
+  }
+
+  private mutating func issue(_ step: SyncStep) {
+    var step = step
+    if step.isRequest {
+      if let time = schedule.requestTime(at: now) {
+        run?.queue.insert(step, at: 0)
+        step = .pause(until: time)
+      } else {
+        schedule.lastRequest = now
+      }
+    }
+    outstanding = step
+    actions.append(.perform(step))
+  }
+
+  /// The state changed and the app has to be told soon.
+  mutating func noteStateChange() {
+    if schedule.report == nil { schedule.report = now + policy.reportDelay }
+  }
+
+  private mutating func noteAddition() {
+    noteStateChange()
+    if isAutomatic { schedule.send.due = schedule.sendTime(forAdditionAt: now, policy: policy) }
+  }
+
+  var hasChangesToSend: Bool { !state.zones.isEmpty || !state.records.isEmpty || state.hasUntrackedChanges }
+}

@@ -1,0 +1,64 @@
+/// Why a request or one item of it failed, as far as the engine acts on it differently.
+package struct SyncFailure: Error, Sendable {
+  package enum Kind: Hashable, Sendable {
+    /// The network, or a service that is busy or restricts its callers: the same again later, and nothing else now.
+    case unreachable
+    /// The service asks for slower requests.
+    case throttled
+    /// One zone is busy; others may go on.
+    case zoneBusy
+    /// No account, or one that cannot be used at present.
+    case noAccount
+    case cancelled
+    /// A change token is too old.
+    case tokenExpired
+    /// The request was too large as a whole.
+    case limitExceeded
+    /// The request could not be understood as a whole; one of its items may be to blame.
+    case rejected
+    /// The service broke down on the request; an item may be to blame, or the service's own state.
+    case broken
+    /// Another item of the atomic batch is to blame.
+    case collateral
+    /// The zone is not there.
+    case zoneGone
+    /// Changes wait, but the app gave no batch for them.
+    case unprovided
+    /// Everything that waiting does not mend.
+    case final
+  }
+
+  package var kind: Kind
+  /// How long the service asks to wait.
+  package var retryAfter: Duration?
+  /// The error as the façade knows it; takes no part in comparisons.
+  package var underlying: (any Error)?
+
+  package init(_ kind: Kind, retryAfter: Duration? = nil, underlying: (any Error)? = nil) {
+    self.kind = kind
+    self.retryAfter = retryAfter
+    self.underlying = underlying
+  }
+
+  /// Whether a pending change that failed so stays pending.
+  package var isRetryable: Bool {
+    switch kind {
+    case .unreachable, .throttled, .zoneBusy, .noAccount, .cancelled: true
+    case .tokenExpired, .limitExceeded, .rejected, .broken, .collateral, .zoneGone, .unprovided, .final: false
+    }
+  }
+
+  /// Whether a further request would meet the same failure at once, whatever it holds.
+  var endsRun: Bool {
+    switch kind {
+    case .unreachable, .throttled, .noAccount, .cancelled: true
+    default: false
+    }
+  }
+}
+
+extension SyncFailure: Equatable {
+  package static func == (left: SyncFailure, right: SyncFailure) -> Bool {
+    left.kind == right.kind && left.retryAfter == right.retryAfter
+  }
+}

@@ -1,0 +1,181 @@
+import Foundation
+import Testing
+import VirgaModel
+import VirgaSync
+
+@Suite struct AccountTests {
+  @Test func theFirstStartWithAnAccountSignsInAndKeepsWhatWasAdded() {
+    var world = MachineWorld()
+    world.save(record("a"))
+    world.answer = { step in
+      if case .askBatch = step { return .batch(BatchPart(saves: [], deletes: [])) }
+      return MachineWorld.success(step)
+    }
+    _ = world.send()
+    #expect(world.trace.filter { $0 == "signIn" }.count == 1)
+    #expect(world.pendingWords == ["+a"])
+    _ = world.send()
+    #expect(world.trace.filter { $0 == "signIn" }.count == 1)
+  }
+
+  @Test func withoutAnAccountCallsFailAndNoBeginningIsTold() {
+    var world = MachineWorld(automatic: true)
+    world.answer = { step in
+      if case .checkAccount = step { return .account(.success(nil)) }
+      return MachineWorld.success(step)
+    }
+    world.save(record("a"))
+    world.handle(.start)
+    #expect(world.fetch() == .some(SyncFailure(.noAccount)))
+    #expect(!world.trace.contains("willFetch"))
+    #expect(!world.trace.contains("didFetch"))
+    #expect(world.machine.status.activity == .noAccount)
+    world.answer = { MachineWorld.success($0) }
+    world.handle(.accountMayHaveChanged)
+    world.pass(.seconds(5))
+    #expect(world.trace.contains("signIn"))
+    #expect(world.pendingWords.isEmpty)
+  }
+
+  /// C22: nothing of one user's state is left for another.
+  @Test(arguments: [nil, "_bob"] as [UserName?])
+  func anotherAccountResetsTheState(next: UserName?) {
+    var world = MachineWorld()
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase(nil): .databasePage(.success(DatabasePage(modified: [diary], token: "d1")))
+      default: MachineWorld.success(step)
+      }
+    }
+    _ = world.fetch()
+    world.save(record("a"), record("b"), record("c"))
+    world.answer = { step in
+      if case .checkAccount = step { return .account(.success(next)) }
+      return MachineWorld.success(step)
+    }
+    world.trace = []
+    world.handle(.accountMayHaveChanged)
+    var pendingWhenTold: Int?
+    world.onTell = { [state = world.machine] notice in
+      _ = state
+      if case .switchAccounts(let previous, let current) = notice {
+        #expect(previous == MachineWorld.alice && current == "_bob")
+        pendingWhenTold = 0
+      }
+      return []
+    }
+    _ = world.send()
+    #expect(world.trace.contains(next == nil ? "signOut" : "switch"))
+    #expect(world.pendingWords.isEmpty)
+    #expect(world.machine.state.zoneTokens.isEmpty)
+    #expect(world.machine.state.databaseToken == nil)
+    #expect(world.machine.state.user == next)
+    #expect((pendingWhenTold == nil) == (next == nil))
+    let told = world.trace.firstIndex(of: next == nil ? "signOut" : "switch") ?? 0
+    #expect(world.trace[told + 1] == "state")
+  }
+
+  @Test func aRefusedSessionIsCheckedAgainBeforeTheNextRun() {
+    var world = MachineWorld()
+    var isRefused = true
+    world.answer = { step in
+      if case .fetchDatabase = step, isRefused { return .databasePage(.failure(SyncFailure(.noAccount))) }
+      return MachineWorld.success(step)
+    }
+    #expect(world.fetch() == .some(SyncFailure(.noAccount)))
+    isRefused = false
+    world.trace = []
+    #expect(world.fetch() == .some(nil))
+    #expect(world.trace.first == "account?")
+  }
+}
+
+@Suite struct StateTests {
+  @Test func theStateSurvivesEncoding() throws {
+    var world = MachineWorld()
+    world.handle(.add(zones: [PendingZoneChange(.save, diary)], records: []))
+    world.save(record("b"), record("a"))
+    world.handle(.add(zones: [], records: [PendingRecordChange(.delete, record("c"))]))
+    world.handle(.setUntrackedChanges(true))
+    let data = try JSONEncoder().encode(world.machine.state)
+    let state = try JSONDecoder().decode(SyncState.self, from: data)
+    #expect(state.recordChanges == world.machine.state.recordChanges)
+    #expect(state.zoneChanges == world.machine.state.zoneChanges)
+    #expect(state.hasUntrackedChanges)
+  }
+
+  /// A state of another release costs at worst a fetch from the beginning, never a pending change that is understood.
+  @Test(arguments: [
+    ("{}", 0), (#"{"version":9,"future":[1]}"#, 0),
+    (
+      #"{"version":2,"records":[{"kind":"save","record":{"name":"a","zone":{"name":"diary","owner":"__defaultOwner__"}},"#
+        + #""more":1},{"kind":"rename","record":{"name":"b","zone":{"name":"diary","owner":"x"}}}],"zoneTokens":[7]}"#,
+      1
+    ),
+  ])
+  func aStateOfAnotherReleaseIsReadAsFarAsItIsUnderstood(json: String, count: Int) throws {
+    let state = try JSONDecoder().decode(SyncState.self, from: Data(json.utf8))
+    #expect(state.recordChanges.count == count)
+    #expect(state.zoneTokens.isEmpty)
+  }
+
+  @Test func reportsAreCoalesced() {
+    var world = MachineWorld()
+    for number in 0..<50 { world.save(record("r\(number)")) }
+    world.pass(.milliseconds(99))
+    #expect(world.trace.isEmpty)
+    world.pass(.milliseconds(1))
+    #expect(world.trace == ["state"])
+    world.pass(.seconds(10))
+    #expect(world.trace == ["state"])
+  }
+
+  @Test func theSameSeedGivesTheSameTrace() {
+    func trace() -> [String] {
+      var world = MachineWorld(automatic: true)
+      world.answer = { step in
+        if case .sendRecords = step { return .recordsSent(.failure(SyncFailure(.unreachable))) }
+        return MachineWorld.success(step)
+      }
+      world.handle(.start)
+      for number in 0..<20 { world.save(record("r\(number)")) }
+      world.pass(.seconds(100))
+      return world.steps.map { "\($0.time.milliseconds) \($0.step.word)" }
+    }
+    #expect(trace() == trace())
+  }
+}
+
+@Suite struct PushListenerTests {
+  @Test func theChannelIsOpenedStepByStepAndKeptOpen() {
+    var listener = PushListener()
+    var random = SeededRandom(state: 1)
+    var now = Timestamp(milliseconds: 0)
+    func next(_ event: PushListener.Event) -> PushListener.Decision {
+      now = now + .seconds(1)
+      return listener.handle(event, at: now, random: &random)
+    }
+    #expect(next(.start).next == .subscribe)
+    #expect(next(.subscribed(.success(()))).next == .createToken)
+    #expect(next(.tokenCreated(.success("u"))) == .init(next: .poll(url: "u"), isUp: true))
+    #expect(next(.polled(.success(true))) == .init(next: .poll(url: "u"), hasNews: true, isUp: true))
+    #expect(next(.polled(.success(false))) == .init(next: .poll(url: "u"), isUp: true))
+    guard case .pause = next(.polled(.failure(SyncFailure(.unreachable)))).next else { Issue.record(); return }
+    #expect(next(.paused).next == .poll(url: "u"))
+    guard case .pause = next(.polled(.failure(SyncFailure(.final)))).next else { Issue.record(); return }
+    #expect(next(.paused).next == .subscribe)
+  }
+
+  @Test func anAnswerThatComesAtOnceWithoutNewsIsNotPolledInALoop() {
+    var listener = PushListener()
+    var random = SeededRandom(state: 1)
+    let now = Timestamp(milliseconds: 0)
+    _ = listener.handle(.start, at: now, random: &random)
+    _ = listener.handle(.subscribed(.success(())), at: now, random: &random)
+    _ = listener.handle(.tokenCreated(.success("u")), at: now, random: &random)
+    guard case .pause = listener.handle(.polled(.success(false)), at: now, random: &random).next else {
+      Issue.record()
+      return
+    }
+  }
+}

@@ -1,0 +1,257 @@
+import Foundation
+import Testing
+import VirgaModel
+import VirgaSync
+
+@Suite struct FetchTests {
+  static func page(_ zone: ZoneID, _ count: Int, _ token: String, more: Bool = false) -> SyncEvent {
+    .zonePage(.success(ZonePage(zone: zone, count: count, token: token, moreComing: more)))
+  }
+
+  @Test func eventsComeInOrderAndTokensAreStoredAfterTheirPages() {
+    var world = MachineWorld()
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase(nil):
+        .databasePage(.success(DatabasePage(modified: [diary, photos], token: "d1", moreComing: true)))
+      case .fetchDatabase: .databasePage(.success(DatabasePage(modified: [], token: "d2")))
+      case .fetchZone(diary, nil): Self.page(diary, 200, "1", more: true)
+      case .fetchZone(diary, _): Self.page(diary, 3, "2")
+      case .fetchZone(let zone, _): Self.page(zone, 0, "9")
+      default: MachineWorld.success(step)
+      }
+    }
+    #expect(world.fetch() == .some(nil))
+    #expect(
+      world.trace == [
+        "account?", "signIn", "state", "options?", "willFetch", "database>nil", "database(+2-0)", "state",
+        "database>d1", "will diary", "zone diary>nil", "fetched 200", "state", "zone diary>1", "fetched 3",
+        "did diary", "state", "will photos", "zone photos>nil", "did photos", "state", "didFetch",
+      ])
+    #expect(world.machine.state.databaseToken == "d2")
+    #expect(world.machine.state.zoneTokens == [diary: "2", photos: "9"])
+    #expect(world.machine.state.unfetchedZones.isEmpty)
+    #expect(world.machine.status.recordsFetched == 203)
+  }
+
+  /// C118: whatever was reported last, the next process goes on from there.
+  @Test func aFetchThatIsCutOffGoesOnFromTheLastPage() throws {
+    var world = MachineWorld()
+    var asked: [String?] = []
+    var isDown = false
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase(nil): return .databasePage(.success(DatabasePage(modified: [diary], token: "d1")))
+      case .fetchDatabase: return .databasePage(.success(DatabasePage(modified: [], token: "d1")))
+      case .fetchZone(let zone, let token):
+        asked.append(token)
+        let page = token.flatMap { Int($0) } ?? 0
+        if page == 5, !isDown {
+          isDown = true
+          return .zonePage(.failure(SyncFailure(.unreachable)))
+        }
+        return Self.page(zone, 200, String(page + 1), more: page < 9)
+      default: return MachineWorld.success(step)
+      }
+    }
+    #expect(world.fetch() == .some(SyncFailure(.unreachable)))
+    #expect(world.trace.suffix(3).contains("did diary!unreachable"))
+    let stored = try JSONEncoder().encode(world.machine.state)
+    var second = MachineWorld(state: try JSONDecoder().decode(SyncState.self, from: stored), answer: world.answer)
+    asked = []
+    #expect(second.fetch() == .some(nil))
+    #expect(asked.first == "5")
+    #expect(asked.count == 5)
+  }
+
+  /// C09: one expiry, a second reading from the beginning, and what is pending stays.
+  @Test func anExpiredZoneTokenIsToldOnceAndReadAgain() {
+    var state = MachineWorld().machine.state
+    var world = MachineWorld()
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase: .databasePage(.success(DatabasePage(modified: [diary], token: "d2")))
+      case .fetchZone(_, "old"?): .zonePage(.failure(SyncFailure(.tokenExpired)))
+      case .fetchZone(let zone, nil): Self.page(zone, 2, "old", more: false)
+      default: MachineWorld.success(step)
+      }
+    }
+    _ = world.fetch()
+    state = world.machine.state
+    world = MachineWorld(state: state, answer: world.answer)
+    world.save(record("a"), record("b"))
+    #expect(world.fetch() == .some(nil))
+    #expect(
+      world.trace.filter { $0.contains("diary") || $0.hasPrefix("fetched") } == [
+        "will diary", "zone diary>old", "did diary!tokenExpired", "will diary", "zone diary>nil", "fetched 2",
+        "did diary",
+      ])
+    #expect(world.pendingWords == ["+a", "+b"])
+    #expect(world.machine.state.rereadZones.isEmpty)
+  }
+
+  @Test func aZoneWhoseBeginningIsExpiredTooFailsInsteadOfSpinning() {
+    var world = MachineWorld()
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase: .databasePage(.success(DatabasePage(modified: [diary], token: "d2")))
+      case .fetchZone: .zonePage(.failure(SyncFailure(.tokenExpired)))
+      default: MachineWorld.success(step)
+      }
+    }
+    #expect(world.fetch() == .some(nil))
+    #expect(world.trace.filter { $0.hasPrefix("zone ") }.count == 1)
+    #expect(world.machine.state.unfetchedZones == [diary])
+  }
+
+  @Test func aSecondReadingThatAnEndedProcessBeganIsBegunAnew() throws {
+    var world = MachineWorld()
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase(let token):
+        .databasePage(.success(DatabasePage(modified: token == nil ? [diary] : [], token: "d1")))
+      case .fetchZone(_, "3"?): .zonePage(.failure(SyncFailure(.unreachable)))
+      case .fetchZone(let zone, nil): Self.page(zone, 2, "3", more: true)
+      default: MachineWorld.success(step)
+      }
+    }
+    _ = world.fetch()
+    world.handle(.forgetTokens)
+    _ = world.fetch()
+    #expect(world.machine.state.rereadZones == [diary])
+    #expect(world.machine.state.zoneTokens == [diary: "3"])
+    var second = MachineWorld(state: world.machine.state, answer: world.answer)
+    _ = second.fetch()
+    #expect(
+      second.trace.filter { $0.contains("diary") }.prefix(4) == [
+        "will diary", "did diary!tokenExpired", "will diary", "zone diary>nil",
+      ])
+  }
+
+  @Test func zonesThatVanishedWhileTheDatabaseTokenWasTooOldAreDeletions() {
+    var world = MachineWorld()
+    var isRestored = false
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase(let token):
+        isRestored && token != nil
+          ? .databasePage(.failure(SyncFailure(.tokenExpired)))
+          : .databasePage(.success(DatabasePage(modified: isRestored ? [photos] : [diary, photos], token: "d1")))
+      default: MachineWorld.success(step)
+      }
+    }
+    _ = world.fetch()
+    isRestored = true
+    world.trace = []
+    #expect(world.fetch() == .some(nil))
+    #expect(world.trace.contains("database(+1-1)"))
+    #expect(world.machine.state.zoneTokens.keys.sorted() == [photos])
+  }
+
+  @Test func prioritizedZonesComeFirstAndScopeLeavesTheRestUnfetched() {
+    var world = MachineWorld()
+    let third = ZoneID("third", owner: .defaultOwner)
+    world.answer = { step in
+      switch step {
+      case .askFetchOptions: .fetchOptions(.allExcluding([third]), prioritized: [photos])
+      case .fetchDatabase: .databasePage(.success(DatabasePage(modified: [diary, photos, third], token: "d1")))
+      default: MachineWorld.success(step)
+      }
+    }
+    #expect(world.fetch() == .some(nil))
+    #expect(world.trace.filter { $0.hasPrefix("will ") } == ["will photos", "will diary"])
+    #expect(world.machine.state.unfetchedZones == [third])
+  }
+
+  @Test func theDefaultZoneIsNeverFetched() {
+    var world = MachineWorld()
+    world.answer = { step in
+      if case .fetchDatabase = step {
+        return .databasePage(.success(DatabasePage(modified: [ZoneID(.default, owner: .defaultOwner)], token: "d")))
+      }
+      return MachineWorld.success(step)
+    }
+    _ = world.fetch()
+    #expect(!world.trace.contains { $0.hasPrefix("zone ") })
+  }
+
+  @Test func aFailureOfOneZoneLeavesTheOthersAlone() {
+    var world = MachineWorld(automatic: true)
+    var isBusy = true
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase(nil): .databasePage(.success(DatabasePage(modified: [diary, photos], token: "d")))
+      case .fetchZone(diary, _) where isBusy: .zonePage(.failure(SyncFailure(.zoneBusy, retryAfter: .seconds(20))))
+      default: MachineWorld.success(step)
+      }
+    }
+    world.handle(.start)
+    #expect(world.trace.contains("did diary!zoneBusy"))
+    #expect(world.trace.contains("did photos"))
+    #expect(world.machine.state.unfetchedZones == [diary])
+    #expect(world.machine.status.fetchFailure?.kind == .zoneBusy)
+    isBusy = false
+    world.pass(.seconds(19))
+    #expect(world.machine.state.unfetchedZones == [diary])
+    world.pass(.seconds(5))
+    #expect(world.machine.state.unfetchedZones.isEmpty)
+    #expect(world.machine.status.fetchFailure == nil)
+  }
+
+  /// C31: pushes that come together are one fetch; without any, the poll finds the changes.
+  @Test func pushesAreCoalescedAndAPollStandsInForThem() {
+    var world = MachineWorld(automatic: true)
+    world.handle(.start)
+    world.handle(.pushChannel(isUp: true))
+    world.pass(.seconds(1))
+    var before = world.fetchCount
+    for _ in 0..<5 { world.handle(.push) }
+    world.pass(.seconds(1))
+    #expect(world.fetchCount == before + 1)
+    before = world.fetchCount
+    world.pass(.seconds(301))
+    #expect(world.fetchCount == before + 1)
+    world.handle(.pushChannel(isUp: false))
+    before = world.fetchCount
+    world.pass(.seconds(600))
+    #expect(world.fetchCount >= before + 5)
+  }
+
+  @Test func aPushDuringAFetchCausesAnother() {
+    var world = MachineWorld(automatic: true)
+    world.handle(.start)
+    world.pass(.seconds(1))
+    let before = world.fetchCount
+    world.take(.push)
+    world.pass(.milliseconds(49))
+    world.onTell = { if case .willFetch = $0 { [.push] } else { [] } }
+    world.pass(.milliseconds(10))
+    world.onTell = { _ in [] }
+    world.pass(.seconds(1))
+    #expect(world.fetchCount == before + 2)
+  }
+
+  /// C30: reading everything again touches no pending change.
+  @Test func forgettingTokensKeepsPendingChanges() {
+    var world = MachineWorld()
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase(nil): .databasePage(.success(DatabasePage(modified: [diary], token: "d1")))
+      default: MachineWorld.success(step)
+      }
+    }
+    _ = world.fetch()
+    for number in 0..<5 { world.save(record("r\(number)")) }
+    world.handle(.forgetTokens)
+    #expect(world.pendingWords.count == 5)
+    world.trace = []
+    _ = world.fetch()
+    #expect(world.trace.contains("zone diary>nil"))
+    #expect(world.trace.contains("did diary!tokenExpired"))
+    #expect(world.pendingWords.count == 5)
+  }
+}
+
+extension MachineWorld {
+  var fetchCount: Int { trace.filter { $0.hasPrefix("database>") }.count }
+}
