@@ -61,13 +61,16 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // What tests and measurements share.
+    .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),
+
     // Measurements.
     .target(name: "Allocations", path: "Benchmarks/Allocations"),
     .executableTarget(
       name: "bench",
       dependencies: [
         "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP", "CSQLite", "CLinux",
-        "Allocations",
+        "Allocations", "TestSupport",
       ],
       path: "Benchmarks", exclude: ["Allocations", "thresholds.json"], swiftSettings: strict),
 
@@ -81,8 +84,9 @@ let package = Package(
         "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "VirgaSync", "VirgaPredicates",
         "VirgaCloudKit", "CloudKit",
       ]),
-    tests("EndToEndTests", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSQLite", "CloudKit", "virga"]),
     tests("SyncTests", ["VirgaModel", "VirgaSync"]),
+    tests(
+      "EndToEndTests", ["TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSQLite", "CloudKit", "virga"]),
     tests("TidyTests", []),
   ]
 )

@@ -72,8 +72,8 @@ enum Baseline {
   }
 }
 
-func seconds(_ body: () -> Void) -> Double {
-  let elapsed = ContinuousClock().measure(body)
+func seconds(_ body: () throws -> Void) rethrows -> Double {
+  let elapsed = try ContinuousClock().measure(body)
   return Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
 }
 

@@ -30,8 +30,8 @@ enum Bench {
     for batch in [200, 400] {
       let raw = Baseline.rowsPerSecond(payloads: payloads, batch: batch, in: folder)
       let zone = "Upload\(batch)"
-      Workload.makeZone(zone, on: server)
-      let ours = Workload.upload(records, batch: batch, zone: zone, to: server)
+      try Workload.makeZone(zone, on: server)
+      let ours = try Workload.upload(records, batch: batch, zone: zone, to: server)
       report(
         "upload in batches of \(batch)", "\(Int(ours)) records/s", ours / raw, "of raw SQLite (\(Int(raw)) rows/s)")
     }
@@ -41,15 +41,15 @@ enum Bench {
       Double(server.diskBytes) / Double(40_000 * (payloads.first?.count ?? 1)), "of the fields' bytes")
 
     for page in [200, 2_000] {
-      let rate = Workload.download(zone: "Upload200", page: page, from: server)
+      let rate = try Workload.download(zone: "Upload200", page: page, from: server)
       report("fresh download, pages of \(page)", "\(Int(rate)) records/s")
     }
 
-    Workload.makeZone("Single", on: server)
+    try Workload.makeZone("Single", on: server)
     let append = Baseline.durableAppendSeconds(in: folder)
-    let one = Workload.singleSaves(clients: 1, each: 300, zone: "Single", to: server)
+    let one = try Workload.singleSaves(clients: 1, each: 300, zone: "Single", to: server)
     report("one-record save, 1 client", "\(microseconds(one.median)) µs", one.median / append, "of one durable append")
-    let sixteen = Workload.singleSaves(clients: 16, each: 300, zone: "Single", to: server)
+    let sixteen = try Workload.singleSaves(clients: 16, each: 300, zone: "Single", to: server)
     report("one-record saves, 16 clients", "\(Int(sixteen.rate))/s", sixteen.rate / one.rate, "of one client's rate")
 
     let latency = try Workload.pushLatency(zone: "Single", on: server)

@@ -1,6 +1,7 @@
 import CLinux
 import Foundation
 import Synchronization
+import TestSupport
 
 /// What is done to the server.
 enum Workload {
@@ -21,9 +22,9 @@ enum Workload {
     }
   }
 
-  static func makeZone(_ zone: String, on server: ServerUnderTest) {
+  static func makeZone(_ zone: String, on server: ServerUnderTest) throws {
     let body = #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"\#(zone)"}}}]}"#
-    let answer = Connection(port: server.port).request(
+    let answer = try RawConnection(port: server.port).request(
       requestBytes("POST", server.target("zones/modify"), body: Array(body.utf8)))
     precondition(answer.status == 200, String(decoding: answer.body, as: UTF8.self))
   }
@@ -44,16 +45,16 @@ enum Workload {
   }
 
   /// Records a second over one connection.
-  static func upload(_ records: [Item], batch: Int, zone: String, to server: ServerUnderTest) -> Double {
+  static func upload(_ records: [Item], batch: Int, zone: String, to server: ServerUnderTest) throws -> Double {
     let requests = stride(from: 0, to: records.count, by: batch).map { start in
       requestBytes(
         "POST", server.target("records/modify"),
         body: modifyBody(records[start..<min(start + batch, records.count)], zone: zone))
     }
-    let connection = Connection(port: server.port)
-    let elapsed = seconds {
+    let connection = try RawConnection(port: server.port)
+    let elapsed = try seconds {
       for request in requests {
-        let answer = connection.request(request)
+        let answer = try connection.request(request)
         precondition(answer.status == 200, String(decoding: answer.body.prefix(500), as: UTF8.self))
       }
     }
@@ -61,14 +62,14 @@ enum Workload {
   }
 
   /// Records a second over one connection, from no token to the last page.
-  static func download(zone: String, page: Int, from server: ServerUnderTest) -> Double {
-    let connection = Connection(port: server.port)
+  static func download(zone: String, page: Int, from server: ServerUnderTest) throws -> Double {
+    let connection = try RawConnection(port: server.port)
     var token = ""
     var count = 0
-    let elapsed = seconds {
+    let elapsed = try seconds {
       while true {
         let body = #"{"zones":[{"zoneID":{"zoneName":"\#(zone)"}\#(token)}],"resultsLimit":\#(page)}"#
-        let answer = connection.request(
+        let answer = try connection.request(
           requestBytes(
             "POST", server.target("changes/zone"), body: Array(body.utf8), headers: "X-Virga-Page: \(page)\r\n"))
         precondition(answer.status == 200)
@@ -83,7 +84,7 @@ enum Workload {
     return Double(count) / elapsed
   }
 
-  private static func occurrences(of pattern: [UInt8], in bytes: ArraySlice<UInt8>) -> Int {
+  private static func occurrences(of pattern: [UInt8], in bytes: [UInt8]) -> Int {
     bytes.withUnsafeBytes { haystack in
       pattern.withUnsafeBytes { needle in
         var count = 0
@@ -103,7 +104,7 @@ enum Workload {
   /// Each client saves new records one by one; the median time of a save, and all saves a second.
   static func singleSaves(
     clients: Int, each: Int, zone: String, to server: ServerUnderTest
-  ) -> (median: Double, rate: Double) {
+  ) throws -> (median: Double, rate: Double) {
     let items = records(each)
     let run = UUID().uuidString.prefix(6)
     let times = Mutex<[Double]>([])
@@ -118,15 +119,12 @@ enum Workload {
         let port = server.port
         group.enter()
         let thread = Thread {
-          let connection = Connection(port: port)
+          defer { group.leave() }
+          guard let connection = try? RawConnection(port: port) else { return }
           let mine = requests.map { request in
-            seconds {
-              let answer = connection.request(request)
-              precondition(answer.status == 200)
-            }
+            seconds { precondition((try? connection.request(request))?.status == 200) }
           }
           times.withLock { $0 += mine }
-          group.leave()
         }
         thread.start()
       }
@@ -138,7 +136,7 @@ enum Workload {
   private static func pushURL(on server: ServerUnderTest, client: String) throws -> String {
     let target = "/device/1/\(ServerUnderTest.container)/development/tokens/create\(server.credentials)"
     let body = #"{"apnsEnvironment":"development","clientId":"\#(client)"}"#
-    let answer = Connection(port: server.port).request(requestBytes("POST", target, body: Array(body.utf8)))
+    let answer = try RawConnection(port: server.port).request(requestBytes("POST", target, body: Array(body.utf8)))
     guard let object = try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any],
       let text = object["webcourierURL"] as? String, let url = URL(string: text)
     else { throw BenchError("tokens/create: \(String(decoding: answer.body, as: UTF8.self))") }
@@ -150,29 +148,29 @@ enum Workload {
     let subscribe =
       #"{"operations":[{"operationType":"create","subscription":{"subscriptionID":"all","#
       + #""subscriptionType":"zone","zoneWide":true,"notificationInfo":{"shouldSendContentAvailable":true}}}]}"#
-    let connection = Connection(port: server.port)
-    let made = connection.request(
+    let connection = try RawConnection(port: server.port)
+    let made = try connection.request(
       requestBytes("POST", server.target("subscriptions/modify"), body: Array(subscribe.utf8)))
     precondition(made.status == 200, String(decoding: made.body, as: UTF8.self))
     let poll = try pushURL(on: server, client: "reader")
-    let reader = Connection(port: server.port)
+    let reader = try RawConnection(port: server.port)
     var pushes: [Double] = []
     var polls: [Double] = []
     for number in 0..<100 {
-      reader.send(requestBytes("GET", poll))
+      try reader.send(requestBytes("GET", poll))
       usleep(2_000)
       let item = Item(name: "push-\(UUID().uuidString)", fields: Array(#"{"n":{"value":\#(number)}}"#.utf8))
       let target = server.target("records/modify") + "&clientId=writer"
-      let saved = connection.request(requestBytes("POST", target, body: modifyBody([item], zone: zone)))
+      let saved = try connection.request(requestBytes("POST", target, body: modifyBody([item], zone: zone)))
       precondition(saved.status == 200)
       pushes.append(
-        seconds {
-          let push = reader.receive()
+        try seconds {
+          let push = try reader.receive()
           precondition(push.status == 200 && !push.body.isEmpty)
         })
       polls.append(
-        seconds {
-          let answer = connection.request(
+        try seconds {
+          let answer = try connection.request(
             requestBytes("POST", server.target("changes/database"), body: Array("{}".utf8)))
           precondition(answer.status == 200)
         })
@@ -182,8 +180,8 @@ enum Workload {
 
   /// Megabytes a second for assets of 1 MB over one connection.
   static func assets(count: Int, on server: ServerUnderTest) throws -> (up: Double, down: Double) {
-    makeZone("Assets", on: server)
-    let connection = Connection(port: server.port)
+    try makeZone("Assets", on: server)
+    let connection = try RawConnection(port: server.port)
     var bytes = [UInt8](repeating: 0, count: 1 << 20)
     var downloads: [String] = []
     var up = 0.0
@@ -195,13 +193,13 @@ enum Workload {
       let ask =
         #"{"zoneID":{"zoneName":"Assets"},"tokens":[{"recordName":"a\#(number)","recordType":"Photo","#
         + #""fieldName":"file"}]}"#
-      let tokens = connection.request(requestBytes("POST", server.target("assets/upload"), body: Array(ask.utf8)))
+      let tokens = try connection.request(requestBytes("POST", server.target("assets/upload"), body: Array(ask.utf8)))
       guard let object = try JSONSerialization.jsonObject(with: Data(tokens.body)) as? [String: Any],
         let text = (object["tokens"] as? [[String: Any]])?.first?["url"] as? String, let url = URL(string: text)
       else { throw BenchError("assets/upload: \(String(decoding: tokens.body, as: UTF8.self))") }
       let request = requestBytes("POST", url.path + "?" + (url.query ?? ""), body: bytes)
       var receipt: [UInt8] = []
-      up += seconds { receipt = Array(connection.request(request).body) }
+      up += try seconds { receipt = try connection.request(request).body }
       guard let answer = try JSONSerialization.jsonObject(with: Data(receipt)) as? [String: Any],
         let file = answer["singleFile"]
       else { throw BenchError("upload: \(String(decoding: receipt, as: UTF8.self))") }
@@ -211,16 +209,16 @@ enum Workload {
       var body = String(decoding: modifyBody([save], zone: "Assets"), as: UTF8.self)
       body = body.replacingOccurrences(of: #""desiredKeys":[],"#, with: "")
         .replacingOccurrences(of: #""recordType":"Note""#, with: #""recordType":"Photo""#)
-      let saved = connection.request(requestBytes("POST", server.target("records/modify"), body: Array(body.utf8)))
+      let saved = try connection.request(requestBytes("POST", server.target("records/modify"), body: Array(body.utf8)))
       let text2 = String(decoding: saved.body, as: UTF8.self)
       guard let range = text2.range(of: #""downloadURL":""#) else { throw BenchError("no download URL: \(text2)") }
       let link = text2[range.upperBound...].prefix { $0 != "\"" }.replacingOccurrences(of: "\\/", with: "/")
       guard let parsed = URL(string: link) else { throw BenchError("bad URL \(link)") }
       downloads.append(parsed.path + "?" + (parsed.query ?? ""))
     }
-    let down = seconds {
+    let down = try seconds {
       for target in downloads {
-        let answer = connection.request(requestBytes("GET", target))
+        let answer = try connection.request(requestBytes("GET", target))
         precondition(answer.status == 200 && answer.body.count == 1 << 20)
       }
     }
@@ -231,9 +229,9 @@ enum Workload {
   static func parkedPolls(_ count: Int, on server: ServerUnderTest) throws -> Int {
     let targets = try (0..<count).map { try pushURL(on: server, client: "parked-\($0)") }
     let before = server.residentBytes
-    let connections = targets.map { target in
-      let connection = Connection(port: server.port)
-      connection.send(requestBytes("GET", target))
+    let connections = try targets.map { target in
+      let connection = try RawConnection(port: server.port)
+      try connection.send(requestBytes("GET", target))
       return connection
     }
     usleep(500_000)

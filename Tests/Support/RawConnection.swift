@@ -1,12 +1,19 @@
 import Glibc
 
 /// A blocking keep-alive HTTP/1.1 connection to the loopback interface: as little client as can be, so that what is
-/// measured is the server.
-final class Connection {
-  struct Response {
-    var status: Int
-    var body: ArraySlice<UInt8>
-    func header(_ name: String) -> String? {
+/// measured or tested is the server.
+package final class RawConnection {
+  package enum Failure: Error { case refused, closed }
+
+  package struct Response {
+    package var status: Int
+    package var body: [UInt8]
+    fileprivate var head: String
+
+    package var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// The first value of that header field.
+    package func header(_ name: String) -> String? {
       for line in head.split(separator: "\r\n") {
         let parts = line.split(separator: ":", maxSplits: 1)
         if parts.count == 2, parts[0].lowercased() == name.lowercased() {
@@ -15,13 +22,12 @@ final class Connection {
       }
       return nil
     }
-    fileprivate var head: String
   }
 
   private let descriptor: Int32
   private var buffer: [UInt8] = []
 
-  init(port: UInt16) {
+  package init(port: UInt16) throws(Failure) {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var one: Int32 = 1
     setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
@@ -34,69 +40,68 @@ final class Connection {
         connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
       }
     }
-    precondition(result == 0, "cannot connect to port \(port)")
+    if result != 0 { throw .refused }
   }
 
   deinit { close(descriptor) }
 
-  /// Sends a whole request, as it is.
-  func send(_ bytes: [UInt8]) {
-    bytes.withUnsafeBytes { raw in
-      var sent = 0
-      while sent < raw.count {
-        let count = write(descriptor, raw.baseAddress! + sent, raw.count - sent)
-        precondition(count > 0, "the server closed the connection")
-        sent += count
+  /// Sends bytes as they are. `MSG_NOSIGNAL`: a server that was killed must not take the caller with it.
+  package func send(_ bytes: [UInt8]) throws(Failure) {
+    var sent = 0
+    while sent < bytes.count {
+      let count = bytes.withUnsafeBytes {
+        Glibc.send(descriptor, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
       }
+      if count <= 0 { throw .closed }
+      sent += count
     }
   }
 
   /// Reads one response with a `Content-Length`.
-  func receive() -> Response {
-    var headEnd = find(in: buffer)
+  package func receive() throws(Failure) -> Response {
+    var searched = 0
+    var headEnd = endOfHead(from: &searched)
     while headEnd == nil {
-      fill()
-      headEnd = find(in: buffer)
+      try fill()
+      headEnd = endOfHead(from: &searched)
     }
-    let head = String(decoding: buffer[..<headEnd!], as: UTF8.self)
+    let end = headEnd ?? 0
+    let head = String(decoding: buffer[..<end], as: UTF8.self)
     var response = Response(status: Int(head.split(separator: " ")[1]) ?? 0, body: [], head: head)
+    let start = end + 4
     let length = Int(response.header("Content-Length") ?? "0") ?? 0
-    let start = headEnd! + 4
     buffer.reserveCapacity(start + length)
-    while buffer.count < start + length { fill() }
-    response.body = buffer[start..<start + length]
+    while buffer.count < start + length { try fill() }
+    response.body = Array(buffer[start..<start + length])
     buffer.removeFirst(start + length)
-    response.body = ArraySlice(response.body)
     return response
   }
 
-  func request(_ bytes: [UInt8]) -> Response {
-    send(bytes)
-    return receive()
+  package func request(_ bytes: [UInt8]) throws(Failure) -> Response {
+    try send(bytes)
+    return try receive()
   }
 
-  private func find(in bytes: [UInt8]) -> Int? {
-    guard bytes.count >= 4 else { return nil }
-    var index = 0
-    while index + 3 < bytes.count {
-      if bytes[index] == 13, bytes[index + 1] == 10, bytes[index + 2] == 13, bytes[index + 3] == 10 { return index }
+  private func endOfHead(from index: inout Int) -> Int? {
+    while index + 3 < buffer.count {
+      if buffer[index] == 13, buffer[index + 1] == 10, buffer[index + 2] == 13, buffer[index + 3] == 10 { return index }
       index += 1
     }
     return nil
   }
 
-  private func fill() {
+  private func fill() throws(Failure) {
     let count = withUnsafeTemporaryAllocation(byteCount: 1 << 18, alignment: 16) { space in
       let count = read(descriptor, space.baseAddress!, space.count)
       if count > 0 { buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: space[..<count])) }
       return count
     }
-    precondition(count > 0, "the server closed the connection")
+    if count <= 0 { throw .closed }
   }
 }
 
 /// A request as bytes.
-func requestBytes(_ method: String, _ target: String, body: [UInt8] = [], headers: String = "") -> [UInt8] {
+package func requestBytes(_ method: String, _ target: String, body: [UInt8] = [], headers: String = "") -> [UInt8] {
   var bytes = Array("\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n\(headers)".utf8)
   if method != "GET" { bytes += Array("Content-Length: \(body.count)\r\n".utf8) }
   bytes += [13, 10]
