@@ -21,12 +21,23 @@ package enum SecureFileError: Error, Hashable, Sendable, CustomStringConvertible
 
 /// A small file that only its owner may read (mode 0600). It is written whole or not at all.
 package struct SecureFile: Sendable {
+  package enum Content: Sendable {
+    /// Refused if others may read it.
+    case secret
+    /// Made as privately, but read as it lies: people write it too.
+    case settings
+  }
+
   package let path: String
+  private let content: Content
 
   /// Bytes of the largest file that is read; what lies in a home is far smaller.
   private static let sizeBytesMax = 1 << 20
 
-  package init(path: String) { self.path = path }
+  package init(path: String, content: Content = .secret) {
+    self.path = path
+    self.content = content
+  }
 
   private var folder: String {
     path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
@@ -43,7 +54,9 @@ package struct SecureFile: Sendable {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw .unreadable(path: path, reason: errorText()) }
     guard status.st_mode & S_IFMT == S_IFREG else { throw .unreadable(path: path, reason: "not a file") }
-    guard status.st_mode & 0o077 == 0 else { throw .tooOpen(path: path, mode: status.st_mode & 0o777) }
+    guard status.st_mode & 0o077 == 0 || content == .settings else {
+      throw .tooOpen(path: path, mode: status.st_mode & 0o777)
+    }
     guard status.st_size <= Self.sizeBytesMax else { throw .damaged(path: path, reason: "is far too large") }
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)

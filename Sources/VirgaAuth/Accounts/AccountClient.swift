@@ -1,0 +1,265 @@
+import FoundationEssentials
+package import VirgaModel
+import VirgaWire
+
+/// A device's side of accounts: enrols at first use, keeps a session, pairs with other devices.
+///
+/// Errors of the transport come out as they are; all others are `AccountError`.
+package actor AccountClient {
+  package typealias Session = AccountMessages.Session
+
+  private let home: VirgaHome
+  private let endpoint: String
+  private let transport: any AccountTransport
+  private let deviceName: String
+  private let now: @Sendable () -> Timestamp
+
+  private var current: Session?
+  private var isRenewing = false
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+
+  /// How long before its end a session is replaced, so that none ends on its way.
+  private static let renewalMargin: Duration = .seconds(60)
+
+  /// - Parameter endpoint: The address that `transport` sends to; the account is kept under it for use without network.
+  /// - Parameter deviceName: What other devices of the account see, such as the host's name.
+  package init(
+    home: VirgaHome, endpoint: String, transport: any AccountTransport, deviceName: String,
+    now: @escaping @Sendable () -> Timestamp
+  ) {
+    self.home = home
+    self.endpoint = endpoint
+    self.transport = transport
+    self.deviceName = Self.plainName(deviceName)
+    self.now = now
+  }
+
+  // MARK: Sessions
+
+  /// The account of this device on this server, as far as it is known without asking; `nil` before the first use.
+  package nonisolated func knownAccount() throws -> VirgaHome.KnownAccount? {
+    try homeFiles { home throws(SecureFileError) in try home.account(atEndpoint: endpoint) }
+  }
+
+  /// A session that is valid for a while. The first use ever makes the device's key and account.
+  ///
+  /// Of several callers at once one asks the server and the others wait for it.
+  /// - Throws: `AccountError.enrolmentRefused` if there is no account and the server makes none, `.deviceRemoved`,
+  ///   `.deviceUnknown`, `.home`, or what the transport throws.
+  package func session() async throws -> Session {
+    while isRenewing { await withCheckedContinuation { waiting.append($0) } }
+    if let current, now() + Self.renewalMargin < current.expires { return current }
+    isRenewing = true
+    defer { endRenewal() }
+    let session = try await openSession()
+    current = session
+    return session
+  }
+
+  /// Drops a session that the server refused with 401; the next `session()` opens another one.
+  package func drop(_ session: Session) {
+    if current?.token == session.token { current = nil }
+  }
+
+  private func endRenewal() {
+    isRenewing = false
+    for waiter in waiting { waiter.resume() }
+    waiting = []
+  }
+
+  private func openSession() async throws -> Session {
+    let challenge = try await challenge()
+    let known = try homeFiles { home throws(SecureFileError) in try home.account(onServer: challenge.server) }
+    guard let known else {
+      // The key is on disk before the server learns of it and enrolling it again gives the same account, so neither a
+      // crash here nor another process that does the same can make a second one.
+      let key = try homeFiles { home throws(SecureFileError) in try home.deviceKey() }
+      _ = try await enrol(key, named: VirgaHome.defaultKey, code: nil, challenge: challenge)
+      return try await openSession()
+    }
+    let key = try homeFiles { home throws(SecureFileError) in
+      if known.endpoint != endpoint {
+        var moved = known
+        moved.endpoint = endpoint
+        try home.remember(moved)
+      }
+      return try home.key(named: known.key)
+    }
+    let text = SignedText.session(server: challenge.server, challenge: challenge.challenge, device: known.device)
+    let request = AccountMessages.SessionRequest(
+      device: known.device, challenge: challenge.challenge, signature: try signature(of: text, by: key))
+    return try await post("session", request)
+  }
+
+  private func challenge() async throws -> AccountMessages.Challenge { try await post("challenge", Nothing()) }
+
+  private func enrol(
+    _ key: SigningKey, named name: String, code: String?, challenge: AccountMessages.Challenge
+  ) async throws -> VirgaHome.KnownAccount {
+    let text = SignedText.enrolment(server: challenge.server, challenge: challenge.challenge, name: deviceName)
+    let request = AccountMessages.EnrolRequest(
+      publicKey: Base64.encode(key.publicKey.der), name: deviceName, challenge: challenge.challenge,
+      signature: try signature(of: text, by: key), code: code)
+    let enrolled: AccountMessages.Enrolled = try await post("enrol", request)
+    return try remember(enrolled, key: name, server: challenge.server)
+  }
+
+  private func remember(
+    _ enrolled: AccountMessages.Enrolled, key: String, server: String
+  ) throws -> VirgaHome.KnownAccount {
+    let account = VirgaHome.KnownAccount(
+      server: server, endpoint: endpoint, account: enrolled.account, device: enrolled.device, key: key)
+    try homeFiles { home throws(SecureFileError) in try home.remember(account) }
+    current = nil
+    return account
+  }
+
+  // MARK: The account
+
+  /// The account and its devices.
+  package func describe() async throws -> AccountMessages.Description {
+    try await authorized("account", method: "GET", Nothing())
+  }
+
+  /// Removes a device; the server refuses it from its next request on.
+  package func remove(_ device: DeviceID) async throws -> AccountMessages.Description {
+    try await authorized("account/remove", AccountMessages.RemoveRequest(device: device))
+  }
+
+  /// Tokens of this account for programs that speak the web service.
+  package func tokens(for container: ContainerID) async throws -> AccountMessages.Tokens {
+    try await authorized("account/token", AccountMessages.TokenRequest(container: container))
+  }
+
+  /// A code with which somebody else can make an account of their own.
+  package func enrolmentCode() async throws -> AccountMessages.Code {
+    try await authorized("account/invite", Nothing())
+  }
+
+  // MARK: Pairing
+
+  /// A code with which another device can ask to join this account.
+  package func invite() async throws -> AccountMessages.Code { try await authorized("pairing/invite", Nothing()) }
+
+  /// Waits for a device that uses the code.
+  /// - Throws: `AccountError.wrongCode` when the code's time is over.
+  package func candidate(for code: String) async throws -> AccountMessages.Awaited.Candidate {
+    while true {
+      let answer: AccountMessages.Awaited = try await authorized(
+        "pairing/await", AccountMessages.AwaitRequest(code: code))
+      if let candidate = answer.candidate { return candidate }
+      try Task.checkCancellation()
+    }
+  }
+
+  /// Lets a device in, or not.
+  package func confirm(
+    _ candidate: AccountMessages.Awaited.Candidate, code: String, accepts: Bool
+  ) async throws -> AccountMessages.Description {
+    try await authorized(
+      "pairing/confirm", AccountMessages.ConfirmRequest(code: code, device: candidate.device, accepts: accepts))
+  }
+
+  /// Joins an account with a pairing code, waiting for the other device to confirm, or makes one with an enrolment code.
+  /// - Parameter replacing: Whether an account that the device has on this server is left for it; its key is kept.
+  /// - Parameter announce: Told this device's fingerprint, which the other device shows too.
+  /// - Throws: `AccountError.hasAccount`, `.wrongCode`, `.joiningRefused`.
+  package func join(
+    code typed: String, replacing: Bool, announce: @Sendable (String) -> Void
+  ) async throws -> VirgaHome.KnownAccount {
+    let code = PairingCode.plain(typed)
+    guard code.count == PairingCode.pairingLength || code.count == PairingCode.enrolmentLength else {
+      throw AccountError.wrongCode
+    }
+    let challenge = try await challenge()
+    let known = try homeFiles { home throws(SecureFileError) in try home.account(onServer: challenge.server) }
+    if let known, !replacing { throw AccountError.hasAccount(known.account) }
+    let (name, key) = try homeFiles { home throws(SecureFileError) in
+      known == nil ? (VirgaHome.defaultKey, try home.deviceKey()) : try home.addKey()
+    }
+    announce(key.publicKey.fingerprint)
+    if code.count == PairingCode.enrolmentLength {
+      return try await enrol(key, named: name, code: code, challenge: challenge)
+    }
+    let text = SignedText.joining(
+      server: challenge.server, challenge: challenge.challenge, code: code, name: deviceName)
+    let request = AccountMessages.JoinRequest(
+      code: code, publicKey: Base64.encode(key.publicKey.der), name: deviceName, challenge: challenge.challenge,
+      signature: try signature(of: text, by: key))
+    let ticket: AccountMessages.Ticket = try await post("pairing/join", request)
+    while true {
+      let outcome: AccountMessages.Outcome = try await post("pairing/result", ticket)
+      if outcome.isRefused { throw AccountError.joiningRefused }
+      if let enrolled = outcome.enrolled { return try remember(enrolled, key: name, server: challenge.server) }
+      try Task.checkCancellation()
+    }
+  }
+
+  // MARK: Requests
+
+  private struct Nothing: Codable {}
+
+  /// Sends a request with a session, with a new one if the server has ended the first.
+  private func authorized<Answer: Decodable>(
+    _ path: String, method: String = "POST", _ message: some Encodable
+  ) async throws -> Answer {
+    let session = try await session()
+    do {
+      return try await send(path, method: method, message, session: session)
+    } catch AccountError.refused(401, _, AccountReason.sessionEnded) {
+      drop(session)
+      return try await send(path, method: method, message, session: try await self.session())
+    }
+  }
+
+  private func post<Answer: Decodable>(_ path: String, _ message: some Encodable) async throws -> Answer {
+    try await send(path, method: "POST", message, session: nil)
+  }
+
+  private func send<Answer: Decodable>(
+    _ path: String, method: String, _ message: some Encodable, session: Session?
+  ) async throws -> Answer {
+    var headers = [(name: "Content-Type", value: "application/json")]
+    if let session { headers.append((name: "X-Virga-Session", value: session.token)) }
+    let body = method == "GET" ? [] : Array(try JSONEncoder().encode(message))
+    let answer = try await transport.send(method: method, path: "/virga/1/\(path)", headers: headers, body: body)
+    guard answer.status == 200 else { throw Self.error(status: answer.status, body: answer.body) }
+    do { return try JSONDecoder().decode(Answer.self, from: Data(answer.body)) } catch {
+      throw AccountError.badAnswer("\(path) was answered with something else")
+    }
+  }
+
+  private static func error(status: Int, body: [UInt8]) -> AccountError {
+    guard let failure = try? JSONDecoder().decode(AccountMessages.Failure.self, from: Data(body)) else {
+      return .badAnswer("status \(status) without an error that can be read")
+    }
+    switch failure.reason {
+    case AccountReason.deviceRemoved: return .deviceRemoved
+    case AccountReason.deviceUnknown: return .deviceUnknown
+    case AccountReason.wrongCode: return .wrongCode
+    case AccountReason.enrolmentClosed, AccountReason.enrolmentNeedsCode: return .enrolmentRefused(failure.reason)
+    default: break
+    }
+    if let seconds = failure.retryAfter, status == 429 { return .throttled(retryAfterSeconds: seconds) }
+    return .refused(status: status, code: failure.serverErrorCode, reason: failure.reason)
+  }
+
+  private func signature(of text: [UInt8], by key: SigningKey) throws -> String {
+    do { return Base64.encode(try key.signature(of: text)) } catch {
+      throw AccountError.home(.damaged(path: home.path, reason: "has a key that cannot sign"))
+    }
+  }
+
+  private nonisolated func homeFiles<Value>(
+    _ body: (VirgaHome) throws(SecureFileError) -> Value
+  ) throws -> Value {
+    do throws(SecureFileError) { return try body(home) } catch { throw AccountError.home(error) }
+  }
+
+  /// A host's name as a device may be called: printable, not empty, not too long.
+  private static func plainName(_ name: String) -> String {
+    let plain = name.unicodeScalars.filter { $0.isASCII && $0.value >= 0x20 && $0.value < 0x7f }
+    let text = String(String.UnicodeScalarView(plain).prefix(Limits.deviceNameLengthMax))
+    return text.isEmpty ? "device" : text
+  }
+}

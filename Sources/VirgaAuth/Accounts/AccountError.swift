@@ -1,0 +1,40 @@
+package import VirgaModel
+
+/// Why there is no account or session, or why a step with them failed.
+package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The home's files cannot be used.
+  case home(SecureFileError)
+  /// The device was removed from its account.
+  case deviceRemoved
+  /// The server does not know the device, although it enrolled there: the server's data are older than that.
+  case deviceUnknown
+  /// The server makes no account for this device; the text says why.
+  case enrolmentRefused(String)
+  /// The code is wrong, used or too old.
+  case wrongCode
+  /// The other device said no.
+  case joiningRefused
+  /// The device has an account on this server already.
+  case hasAccount(AccountID)
+  /// The server wants a pause.
+  case throttled(retryAfterSeconds: Int)
+  /// Any other refusal.
+  case refused(status: Int, code: String, reason: String)
+  /// What answers is not such a server.
+  case badAnswer(String)
+
+  package var description: String {
+    switch self {
+    case .home(let error): error.description
+    case .deviceRemoved: "this device was removed from its account"
+    case .deviceUnknown: "the server does not know this device any more"
+    case .enrolmentRefused(let reason): reason
+    case .wrongCode: "the code is wrong, used or too old"
+    case .joiningRefused: "the other device refused"
+    case .hasAccount(let account): "this device already belongs to account \(account)"
+    case .throttled(let seconds): "the server asks to wait \(seconds) seconds"
+    case .refused(let status, let code, let reason): "the server refused: \(reason) (\(status) \(code))"
+    case .badAnswer(let what): "what answers there is not a Virga server: \(what)"
+    }
+  }
+}
