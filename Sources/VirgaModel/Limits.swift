@@ -8,6 +8,10 @@ public enum Limits {
   public static let recordsPerLargePageMax = 2_000
   /// Bytes of records after which a page of a change feed ends early, with `moreComing`.
   public static let pageBytesMax = 4 << 20
+  /// Changes that are read for one page, when most are of record types that were not asked for.
+  public static let changesReadPerPageMax = 10_000
+  /// What a record is reckoned to take in a page besides its fields, in bytes.
+  public static let recordOverheadBytes = 256
   /// Upload tokens in one request (Web Services Reference).
   public static let uploadTokensPerRequestMax = 200
   /// Bytes of a record without its assets (Web Services Reference: 1 MB), measured as the stored JSON.
@@ -24,6 +28,10 @@ public enum Limits {
   public static let listElementsMax = 50_000
   /// References with `deleteSelf` to one record (Web Services Reference).
   public static let deleteSelfReferencesMax = 750
+  /// Records deleted because one of them was, in one request.
+  public static let cascadedDeletionsMax = 50_000
+  /// Fields of one record type in a schema.
+  public static let fieldsPerRecordTypeMax = 2_000
   /// Levels of arrays and objects in one JSON text.
   public static let jsonDepthMax = 64
   /// Zones of one database; no number of Apple's is known.
@@ -32,6 +40,9 @@ public enum Limits {
   public static let subscriptionsPerDatabaseMax = 1_000
   /// Notifications that wait for one push token before the oldest is dropped: a fetch finds what they told of.
   public static let notificationsPerTokenMax = 100
+  /// Push tokens of one user, and of one client or device of theirs; the oldest are dropped beyond that.
+  public static let pushTokensPerUserMax = 100
+  public static let pushTokensPerClientMax = 4
   /// Replaced versions kept of each record, and for how long.
   public static let versionsPerRecordMax = 10
   public static let versionAge: Duration = .seconds(30 * 86_400)
@@ -41,6 +52,8 @@ public enum Limits {
   public static let uploadURLAge: Duration = .seconds(15 * 60)
   public static let receiptAge: Duration = .seconds(24 * 3_600)
   public static let downloadURLAge: Duration = .seconds(6 * 3_600)
+  /// How long bytes are kept that no record claims; longer than a receipt is valid.
+  public static let unclaimedAssetAge: Duration = .seconds(48 * 3_600)
   /// How long a device's session and a web-auth token are valid (web tokens: two weeks, Web Services Reference).
   public static let sessionAge: Duration = .seconds(24 * 3_600)
   public static let webTokenAge: Duration = .seconds(14 * 86_400)

@@ -7,12 +7,34 @@ public struct Service: Sendable {
   /// Performs a call that only reads.
   /// - Throws: `ServiceError` when the call fails as a whole, `StoreError` when the store does.
   public func read(_ call: Call, in transaction: any ReadTransaction, context: inout CallContext) throws -> Reply {
-    throw ServiceError(.internalError, "not built yet")
+    switch call {
+    case .recordsLookup(let request): try lookUpRecords(request, in: transaction, context: context)
+    case .recordsChanges(let request): try recordChanges(request, in: transaction, context: context)
+    case .zonesList: try listZones(in: transaction, context: context)
+    case .zonesLookup(let request): try lookUpZones(request, in: transaction, context: context)
+    case .zonesChanges(let request): .zonesChanges(try databaseChanges(request, in: transaction, context: context))
+    case .changesDatabase(let request):
+      .databaseChanges(try databaseChanges(request, in: transaction, context: context))
+    case .changesZone(let requests): try zoneChanges(requests, in: transaction, context: context)
+    case .subscriptionsList: try listSubscriptions(in: transaction, context: context)
+    case .subscriptionsLookup(let request): try lookUpSubscriptions(request, in: transaction, context: context)
+    case .usersCaller, .usersCurrent: .user(try context.principal.requiredUser())
+    case .assetsUpload(let request): try makeUploadTokens(request, in: transaction, context: &context)
+    case .recordsModify, .zonesModify, .subscriptionsModify, .tokensCreate, .tokensRegister:
+      throw ServiceError(.internalError, "\(call.operation.rawValue) was run as a read")
+    }
   }
 
   /// Performs any call. Nothing is written if it throws; the caller wakes `context.wakes` after the commit.
   /// - Throws: as `read`.
   public func write(_ call: Call, in transaction: any WriteTransaction, context: inout CallContext) throws -> Reply {
-    throw ServiceError(.internalError, "not built yet")
+    switch call {
+    case .recordsModify(let request): try modifyRecords(request, in: transaction, context: &context)
+    case .zonesModify(let request): try modifyZones(request, in: transaction, context: &context)
+    case .subscriptionsModify(let request): try modifySubscriptions(request, in: transaction, context: &context)
+    case .tokensCreate(let request): try createPushToken(request, in: transaction, context: &context)
+    case .tokensRegister(let request): try registerPushToken(request, in: transaction, context: &context)
+    default: try read(call, in: transaction, context: &context)
+    }
   }
 }

@@ -1,0 +1,55 @@
+import VirgaModel
+
+extension CallContext {
+  /// Never 0, which stands for a database that nobody has written to.
+  mutating func makeIncarnation() -> UInt64 { RandomText.incarnation(using: &random) }
+
+  /// An upper-case UUID of version 4, as CloudKit names what was given no name.
+  mutating func makeUUID() -> String { RandomText.uuid(using: &random) }
+
+  mutating func makeSecret() -> String { RandomText.secret(using: &random) }
+
+  /// The caller's mark on what it writes now.
+  func stamp(by user: UserName) -> RecordStamp { RecordStamp(time: now, user: user, device: principal.deviceName) }
+}
+
+/// Texts that nobody can guess, from dice that are handed in.
+enum RandomText {
+  static func incarnation(using random: inout some RandomNumberGenerator) -> UInt64 {
+    UInt64.random(in: 1 ... .max, using: &random)
+  }
+
+  static func uuid(using random: inout some RandomNumberGenerator) -> String {
+    var bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+    bytes[6] = bytes[6] & 0x0f | 0x40
+    bytes[8] = bytes[8] & 0x3f | 0x80
+    var text: [UInt8] = []
+    text.reserveCapacity(36)
+    for (index, byte) in bytes.enumerated() {
+      if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
+      append(byte, to: &text, digits: upperDigits)
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// 256 bits as lower-case hexadecimal digits, which are also valid Base64 and need no escape in a URL.
+  static func secret(using random: inout some RandomNumberGenerator) -> String {
+    var text: [UInt8] = []
+    text.reserveCapacity(64)
+    for _ in 0..<32 { append(UInt8.random(in: .min ... .max, using: &random), to: &text, digits: lowerDigits) }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Whether the text has the form of a `secret`.
+  static func isSecret(_ text: String) -> Bool {
+    text.utf8.count == 64 && text.utf8.allSatisfy(lowerDigits.contains)
+  }
+
+  private static func append(_ byte: UInt8, to text: inout [UInt8], digits: [UInt8]) {
+    text.append(digits[Int(byte >> 4)])
+    text.append(digits[Int(byte & 15)])
+  }
+
+  private static let lowerDigits = Array("0123456789abcdef".utf8)
+  private static let upperDigits = Array("0123456789ABCDEF".utf8)
+}

@@ -1,0 +1,72 @@
+import VirgaModel
+import VirgaWire
+
+/// Judges the assets of a record that is being saved: each needs a receipt of its own, or must already be in the record.
+struct AssetLedger {
+  /// Receipts that earlier operations of the request used, and this one.
+  private(set) var spent: Set<String>
+  /// What this record uses; they are marked as used when it is written.
+  private(set) var used: [AssetReceiptRecord] = []
+  /// The assets of the live record.
+  var held: [AssetValue] = []
+  private let container: ContainerID
+  private let environment: Environment
+  private let user: UserName?
+  private let now: Timestamp
+  private let transaction: any ReadTransaction
+
+  init(_ context: CallContext, spent: Set<String>, in transaction: any ReadTransaction) {
+    self.spent = spent
+    self.transaction = transaction
+    container = context.endpoint.container
+    environment = context.endpoint.environment
+    user = context.principal.user
+    now = context.now
+  }
+
+  /// The asset as it is stored.
+  /// - Throws: `badRequest`, saying what is wrong with its receipt or that it has none.
+  mutating func admit(_ asset: AssetValue, record: RecordName, field: FieldName) throws -> AssetValue {
+    // An asset that the record holds may be given back, and a save whose answer was lost be sent again.
+    let isHeld = held.contains { $0.fileChecksum == asset.fileChecksum && $0.size == asset.size }
+    var stored = asset
+    stored.receipt = nil
+    stored.downloadURL = nil
+    if isHeld { return stored }
+    guard let key = asset.receipt else {
+      throw refusal("has no receipt, and the record does not hold it", field)
+    }
+    guard let entity = try transaction.entity(.receipt, key: key) else {
+      throw refusal("has an unknown receipt: upload the bytes again", field)
+    }
+    let receipt = try AssetReceiptRecord(entity)
+    try check(receipt, against: asset, record: record, field: field)
+    guard try transaction.asset(asset.fileChecksum) != nil else {
+      throw refusal("is gone: upload the bytes again", field)
+    }
+    spent.insert(key)
+    used.append(receipt)
+    return stored
+  }
+
+  private func check(
+    _ receipt: AssetReceiptRecord, against asset: AssetValue, record: RecordName, field: FieldName
+  ) throws {
+    let claim = receipt.claim
+    let isOwn = claim.container == container && claim.environment == environment && claim.user == user
+    if !isOwn { throw refusal("has a receipt of another container, environment or user", field) }
+    if claim.recordName != record || claim.fieldName != field {
+      throw refusal("has a receipt for field '\(claim.fieldName)' of record '\(claim.recordName)'", field)
+    }
+    if receipt.isSpent || spent.contains(receipt.key) { throw refusal("has a receipt that was used before", field) }
+    if receipt.expires < now { throw refusal("has a receipt that has expired: upload the bytes again", field) }
+    if receipt.checksum != asset.fileChecksum { throw refusal("has another checksum than its receipt", field) }
+    if receipt.size != asset.size {
+      throw refusal("has \(asset.size) bytes, its receipt \(receipt.size)", field)
+    }
+  }
+
+  private func refusal(_ what: String, _ field: FieldName) -> ServiceError {
+    .badRequest("the asset of field '\(field)' \(what)")
+  }
+}

@@ -1,0 +1,251 @@
+import VirgaModel
+import VirgaWire
+
+/// The operations of one request, decided first and done afterwards.
+///
+/// Each operation is planned on its own; then references and deletions are judged against the zone as it will be once
+/// all of them are done, so their order does not matter. A record appears in one operation only.
+struct RecordBatch {
+  struct Entry {
+    let operation: RecordOperation
+    let name: RecordName
+    var outcome: Outcome
+  }
+
+  enum Outcome {
+    case save(PlannedSave)
+    /// The live record to delete.
+    case delete(StoredRecord)
+    /// The record to delete is not there.
+    case nothing
+    case failure(RecordFailure)
+  }
+
+  struct PlannedSave {
+    /// The version to write; its sequence is given when it is written.
+    var record: StoredRecord
+    /// The newest version there is, maybe a tombstone.
+    var previous: StoredRecord?
+    /// References that the operation sets, whose targets must exist.
+    var newReferences: [StoredReference]
+    var receipts: [AssetReceiptRecord]
+  }
+
+  let request: RecordsModifyRequest
+  let access: Access
+  let transaction: any WriteTransaction
+  let isAtomic: Bool
+  private(set) var zone: OpenZone
+  private(set) var indexByName: [RecordName: Int] = [:]
+  var entries: [Entry] = []
+  /// Records that go because a record that they refer to goes, in the order in which they were found.
+  var cascaded: [RecordName] = []
+  private var schemas: SchemaBook
+  private var spentReceipts: Set<String> = []
+  private let wholeView: RecordView
+
+  init(
+    _ request: RecordsModifyRequest, access: Access, zone: OpenZone, transaction: any WriteTransaction,
+    context: inout CallContext
+  ) throws {
+    self.request = request
+    self.access = access
+    self.zone = zone
+    self.transaction = transaction
+    isAtomic = request.isAtomic && !zone.isDefault
+    schemas = SchemaBook(context.endpoint, in: transaction)
+    wholeView = RecordView(zone: zone.id, context: context)
+    entries.reserveCapacity(request.operations.count)
+    indexByName.reserveCapacity(request.operations.count)
+    for operation in request.operations {
+      let name = operation.record.name ?? (operation.kind == .create ? RecordName(context.makeUUID()) : "")
+      guard indexByName.updateValue(entries.count, forKey: name) == nil else {
+        throw ServiceError.badRequest("record '\(name)' is named by more than one operation")
+      }
+      entries.append(Entry(operation: operation, name: name, outcome: .nothing))
+    }
+  }
+
+  var hasFailure: Bool {
+    entries.contains { if case .failure = $0.outcome { true } else { false } }
+  }
+}
+
+// MARK: - Planning
+
+extension RecordBatch {
+  mutating func plan(context: inout CallContext) throws {
+    for index in entries.indices {
+      let entry = entries[index]
+      do {
+        entries[index].outcome = try plan(entry, context: &context)
+      } catch let error as ServiceError {
+        entries[index].outcome = .failure(RecordFailure(entry.name, error))
+      }
+    }
+  }
+
+  private mutating func plan(_ entry: Entry, context: inout CallContext) throws -> Outcome {
+    let (operation, name) = (entry.operation, entry.name)
+    if let fault = operation.fault { throw fault }
+    try checkName(of: operation, name)
+    if let stated = operation.record.zone, try access.zoneID(stated) != zone.id {
+      throw ServiceError.badRequest("record '\(name)' states another zone than the request")
+    }
+    let newest = try zone.row.flatMap { try transaction.record(name, in: $0) }
+    let live = newest.flatMap { $0.isDeleted ? nil : $0 }
+    if let refusal = access.refusal(of: operation.kind, on: live) { throw refusal }
+    if let refusal = versionRefusal(operation, live) {
+      return .failure(try failure(name, refusal, live: live, tag: operation.record.tag, context: context))
+    }
+    try checkType(of: operation.record, live: live)
+    guard !operation.kind.isDelete else { return live.map { .delete($0) } ?? .nothing }
+    return .save(try planSave(entry, newest: newest, live: live, context: &context))
+  }
+
+  private func checkName(of operation: RecordOperation, _ name: RecordName) throws {
+    if name == "" && operation.record.name == nil { throw ServiceError.badRequest("recordName is missing") }
+    if let objection = NameRule.name.objection(to: name.rawValue) {
+      throw ServiceError.badRequest("record name \(objection)")
+    }
+  }
+
+  /// What the table of operation kinds says of existence and change tags.
+  private func versionRefusal(_ operation: RecordOperation, _ live: StoredRecord?) -> ServiceError? {
+    if operation.kind == .create {
+      return live == nil ? nil : ServiceError(.exists, Reason.recordExists)
+    }
+    guard operation.kind.comparesTag else { return nil }
+    let tag = operation.record.tag
+    guard let live else {
+      return ServiceError(.notFound, tag == nil ? Reason.recordNotFound : Reason.tagButNoRecord)
+    }
+    // Numbers are never given twice in a zone, so a tag of an earlier life of the record does not fit.
+    return tag?.sequence == live.sequence ? nil : ServiceError(.conflict, Reason.staleTag)
+  }
+
+  private func failure(
+    _ name: RecordName, _ error: ServiceError, live: StoredRecord?, tag: ChangeTag?, context: CallContext
+  ) throws -> RecordFailure {
+    var failure = RecordFailure(name, error)
+    guard context.wantsExtensions, let live, let row = zone.row else { return failure }
+    failure.serverRecord = try wholeView.envelope(of: live)
+    if error.code == .conflict, let sequence = tag?.sequence,
+      let ancestor = try transaction.version(sequence, of: name, in: row), !ancestor.isDeleted
+    {
+      failure.ancestorRecord = try wholeView.envelope(of: ancestor)
+    }
+    return failure
+  }
+
+  private func checkType(of record: RecordChange, live: StoredRecord?) throws {
+    if let live, let type = record.type, type != live.type {
+      throw ServiceError.badRequest("record '\(live.name)' has the type '\(live.type)', not '\(type)'")
+    }
+  }
+
+  private mutating func planSave(
+    _ entry: Entry, newest: StoredRecord?, live: StoredRecord?, context: inout CallContext
+  ) throws -> PlannedSave {
+    let (change, kind) = (entry.operation.record, entry.operation.kind)
+    guard let type = change.type ?? live?.type else { throw ServiceError.badRequest("recordType is missing") }
+    var merge = RecordMerge(
+      name: entry.name, zone: zone.id, scope: access.scope, schema: try schemas.draft(of: type),
+      assets: AssetLedger(context, spent: spentReceipts, in: transaction), live: live)
+    try merge.apply(change, replaces: kind.replaces)
+    schemas.keep(merge.schema)
+    spentReceipts = merge.assets.spent
+
+    let stamp = context.stamp(by: access.user ?? .defaultOwner)
+    var record = StoredRecord(
+      name: entry.name, type: type, sequence: 0, created: live?.created ?? stamp, modified: stamp,
+      fieldsJSON: merge.fieldsJSON)
+    record.parent = merge.parent
+    record.share = live?.share
+    record.shortGUID = live?.shortGUID ?? (change.createShortGUID ? context.makeSecret() : nil)
+    record.unknownMembers = merge.unknownMembers
+    record.assetChecksums = merge.assetChecksums
+    record.references = merge.references
+    return PlannedSave(
+      record: record, previous: newest, newReferences: merge.newReferences, receipts: merge.assets.used)
+  }
+}
+
+// MARK: - Doing
+
+extension RecordBatch {
+  /// Nothing is written: operations that would have succeeded fail with the others.
+  mutating func abandon() {
+    for (index, entry) in entries.enumerated() {
+      if case .failure = entry.outcome { continue }
+      entries[index].outcome = .failure(
+        RecordFailure(entry.name, ServiceError(.atomicError, Reason.atomicFailure)))
+    }
+  }
+
+  mutating func write(context: inout CallContext) throws {
+    let hasWork = entries.contains {
+      switch $0.outcome {
+      case .save, .delete: true
+      case .nothing, .failure: false
+      }
+    }
+    guard hasWork else { return }
+    var database = try transaction.openDatabase(zone.database, context: &context)
+    database.sequence += 1
+    try transaction.put(database)
+    var row = zone.row ?? ZoneRow(database: zone.database, name: zone.id.name, incarnation: context.makeIncarnation())
+    row.databaseSequence = database.sequence
+    // Records are put under the row's number, which a new row gets here.
+    if row.id == 0 { try transaction.put(&row) }
+
+    for index in entries.indices { try write(entryAt: index, row: &row, context: context) }
+    for name in cascaded {
+      guard let record = try transaction.record(name, in: row), !record.isDeleted else { continue }
+      try bury(record, row: &row, context: context)
+    }
+    try schemas.save(to: transaction)
+    try transaction.put(&row)
+    zone.row = row
+    try notifySubscribers(of: zone.id, in: zone.database, transaction: transaction, context: &context)
+  }
+
+  private mutating func write(entryAt index: Int, row: inout ZoneRow, context: CallContext) throws {
+    switch entries[index].outcome {
+    case .save(var save):
+      row.sequence += 1
+      save.record.sequence = row.sequence
+      try transaction.put(save.record, in: row, replacing: save.previous, keepsVersion: true)
+      for receipt in save.receipts { try transaction.put(receipt.spent.entity) }
+      entries[index].outcome = .save(save)
+    case .delete(let record): try bury(record, row: &row, context: context)
+    case .nothing, .failure: break
+    }
+  }
+
+  private func bury(_ record: StoredRecord, row: inout ZoneRow, context: CallContext) throws {
+    row.sequence += 1
+    var tombstone = StoredRecord(
+      name: record.name, type: record.type, sequence: row.sequence, created: record.created,
+      modified: context.stamp(by: access.user ?? .defaultOwner), fieldsJSON: Array("{}".utf8))
+    tombstone.isDeleted = true
+    try transaction.put(tombstone, in: row, replacing: record, keepsVersion: true)
+  }
+
+  /// One result for each operation, in their order.
+  func results(context: CallContext) throws -> [RecordResult] {
+    func view(_ desiredKeys: [FieldName]?) -> RecordView {
+      RecordView(
+        zone: zone.id, desiredKeys: desiredKeys, numbersAsStrings: request.numbersAsStrings, context: context)
+    }
+    let shared = view(request.desiredKeys)
+    return try entries.map { entry in
+      switch entry.outcome {
+      case .save(let save):
+        .record(try (entry.operation.desiredKeys.map { view($0) } ?? shared).envelope(of: save.record))
+      case .delete, .nothing: .deleted(entry.name, zone: nil, type: nil)
+      case .failure(let failure): .failure(failure)
+      }
+    }
+  }
+}

@@ -1,0 +1,180 @@
+import VirgaModel
+import VirgaWire
+
+/// Builds the next version of a record from the live one and what a request says, by the rules for values.
+struct RecordMerge {
+  let name: RecordName
+  let zone: ZoneID
+  let scope: DatabaseScope
+  let live: StoredRecord?
+  private(set) var schema: RecordTypeSchema
+  private(set) var assets: AssetLedger
+  private(set) var parent: Reference?
+  private(set) var unknownMembers: [UInt8]
+  private(set) var fieldsJSON: [UInt8] = []
+  private(set) var assetChecksums: [String] = []
+  /// What the record refers to, and the part of it that the request sets.
+  private(set) var references: [StoredReference] = []
+  private(set) var newReferences: [StoredReference] = []
+  private var fields = Fields()
+
+  init(
+    name: RecordName, zone: ZoneID, scope: DatabaseScope, schema: RecordTypeSchema, assets: AssetLedger,
+    live: StoredRecord?
+  ) {
+    self.name = name
+    self.zone = zone
+    self.scope = scope
+    self.schema = schema
+    self.assets = assets
+    self.live = live
+    parent = live?.parent
+    unknownMembers = live?.unknownMembers ?? []
+  }
+
+  mutating func apply(_ change: RecordChange, replaces: Bool) throws {
+    try startFields(change, replaces: replaces)
+    try Limits.check(change.fields.count, atMost: Limits.fieldsPerRecordMax, "fields in record '\(name)'")
+    for field in change.fields { try apply(field) }
+    try Limits.check(fields.count, atMost: Limits.fieldsPerRecordMax, "fields in record '\(name)'")
+    try apply(change.parent)
+    unknownMembers =
+      replaces ? change.unknownMembers : try UnknownMembers.merge(unknownMembers, change.unknownMembers)
+    collect()
+    fieldsJSON = fields.storedJSON
+    try Limits.check(
+      fieldsJSON.count + unknownMembers.count, atMost: Limits.recordBytesMax, "bytes in record '\(name)'")
+  }
+
+  private mutating func startFields(_ change: RecordChange, replaces: Bool) throws {
+    guard let live else { return }
+    let hasAssets = change.fields.contains { $0.field?.value.assets.isEmpty == false }
+    guard !replaces || hasAssets else { return }
+    let old = try live.fields()
+    if hasAssets { assets.held = old.flatMap(\.field.value.assets) }
+    if !replaces { fields = old }
+  }
+
+  private mutating func apply(_ change: FieldChange) throws {
+    guard let given = change.field else {
+      fields[change.name] = nil
+      return
+    }
+    if given.isEncrypted { try checkEncryption(of: given, change) }
+    try Limits.check(
+      given.value.count, atMost: Limits.listElementsMax, "elements in field '\(change.name)' of record '\(name)'")
+    var field = try schema.admit(given, named: change.name, isTagged: change.isTagged)
+    switch field.value {
+    case .asset(let asset): field.value = .asset(try assets.admit(asset, record: name, field: change.name))
+    case .assetList(let list):
+      field.value = .assetList(try list.map { try assets.admit($0, record: name, field: change.name) })
+    case .reference(let reference): field.value = .reference(try local(reference))
+    case .referenceList(let list): field.value = .referenceList(try list.map(local))
+    case .double(let number): try checkFinite(number, change.name)
+    case .doubleList(let list): try list.forEach { try checkFinite($0, change.name) }
+    default: break
+    }
+    newReferences += field.value.indexedReferences
+    fields[change.name] = field
+  }
+
+  private func checkEncryption(of field: Field, _ change: FieldChange) throws {
+    if scope == .public {
+      throw ServiceError.badRequest("encrypted fields are not supported in the public database")
+    }
+    if !change.isTagged {
+      throw ServiceError.badRequest("encrypted field '\(change.name)' needs a type beside isEncrypted")
+    }
+    switch field.value {
+    case .reference, .referenceList, .asset, .assetList:
+      throw ServiceError.badRequest("field '\(change.name)' is a reference or an asset, which cannot be encrypted")
+    default: break
+    }
+  }
+
+  /// JSON has no other numbers, and neither has the protocol.
+  private func checkFinite(_ number: Double, _ field: FieldName) throws {
+    if !number.isFinite { throw ServiceError.badRequest("field '\(field)' holds a number that is not finite") }
+  }
+
+  /// A reference as it is stored: in the record's own zone, which therefore need not be named.
+  private func local(_ reference: Reference) throws -> Reference {
+    if let target = reference.zone {
+      let isOwn = target.owner == zone.owner || target.owner == .defaultOwner
+      guard target.name == zone.name && isOwn else {
+        throw ServiceError.badRequest(
+          "the reference to '\(reference.recordName)' leads to zone '\(target.name)'; references do not cross zones")
+      }
+    }
+    return Reference(recordName: reference.recordName, action: reference.action)
+  }
+
+  private mutating func apply(_ change: ParentChange) throws {
+    switch change {
+    case .unchanged: break
+    case .cleared: parent = nil
+    case .set(let reference):
+      guard reference.action == .none else {
+        throw ServiceError.badRequest("a parent is a reference with the action NONE")
+      }
+      guard reference.recordName != name else { throw ServiceError.badRequest("a record cannot be its own parent") }
+      parent = try local(reference)
+      newReferences.append(StoredReference(target: reference.recordName, kind: .parent))
+    }
+  }
+
+  private mutating func collect() {
+    var seen: Set<StoredReference> = []
+    for element in fields {
+      assetChecksums += element.field.value.assets.map(\.fileChecksum)
+      for reference in element.field.value.indexedReferences where seen.insert(reference).inserted {
+        references.append(reference)
+      }
+    }
+    if let parent { references.append(StoredReference(target: parent.recordName, kind: .parent)) }
+  }
+}
+
+extension FieldValue {
+  var assets: [AssetValue] {
+    switch self {
+    case .asset(let asset): [asset]
+    case .assetList(let list): list
+    default: []
+    }
+  }
+
+  /// The references whose targets' deletion concerns the record.
+  fileprivate var indexedReferences: [StoredReference] {
+    switch self {
+    case .reference(let reference): StoredReference(reference).map { [$0] } ?? []
+    case .referenceList(let list): list.compactMap(StoredReference.init)
+    default: []
+    }
+  }
+
+  /// How many elements a list has; 1 for any other value.
+  fileprivate var count: Int {
+    switch self {
+    case .stringList(let list): list.count
+    case .int64List(let list): list.count
+    case .doubleList(let list): list.count
+    case .timestampList(let list): list.count
+    case .bytesList(let list): list.count
+    case .referenceList(let list): list.count
+    case .assetList(let list): list.count
+    case .locationList(let list): list.count
+    default: 1
+    }
+  }
+}
+
+extension StoredReference {
+  fileprivate init?(_ reference: Reference) {
+    switch reference.action {
+    case .none: return nil
+    case .deleteSelf: self.init(target: reference.recordName, kind: .deleteSelf)
+    case .validate: self.init(target: reference.recordName, kind: .validate)
+    }
+  }
+}

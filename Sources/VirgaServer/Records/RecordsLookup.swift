@@ -1,0 +1,32 @@
+import VirgaModel
+import VirgaWire
+
+extension Service {
+  func lookUpRecords(
+    _ request: RecordsLookupRequest, in transaction: any ReadTransaction, context: CallContext
+  ) throws -> Reply {
+    let access = try Access(context)
+    try Limits.check(request.records.count, atMost: Limits.operationsPerRequestMax, "records in one request")
+    let zone = try access.openZone(request.zone, in: transaction)
+    func view(_ desiredKeys: [FieldName]?) -> RecordView {
+      RecordView(
+        zone: zone.id, desiredKeys: desiredKeys, numbersAsStrings: request.numbersAsStrings, context: context)
+    }
+    let shared = view(request.desiredKeys)
+    let records = try request.records.map { item -> RecordResult in
+      let record = try zone.row.flatMap { try transaction.record(item.name, in: $0) }
+      guard let record, !record.isDeleted else {
+        return .failure(RecordFailure(item.name, ServiceError(.notFound, Reason.recordNotFound)))
+      }
+      return .record(try (item.desiredKeys.map { view($0) } ?? shared).envelope(of: record))
+    }
+    return .records(RecordsReply(records: records, syncToken: context.wantsSyncToken ? zone.syncToken : nil))
+  }
+}
+
+extension OpenZone {
+  /// Where a reader would start that needs no history; `nil` for the default zone, which has no feed.
+  var syncToken: String? {
+    isDefault ? nil : row.map { $0.token(at: $0.sequence).text }
+  }
+}

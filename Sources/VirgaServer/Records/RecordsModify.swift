@@ -1,0 +1,29 @@
+import VirgaModel
+import VirgaWire
+
+extension Service {
+  /// Saves and deletes records of one zone.
+  ///
+  /// A request that is sent again because its answer was lost is not recognised: a create then finds its own record
+  /// and fails with `EXISTS`, an update finds its own tag stale and fails with `CONFLICT`. Answering success would
+  /// have to guess from equal content that nobody else wrote it. The error carries the record for clients that asked
+  /// for our extensions, and others look it up, so a client that sent the same content finds it in place and is done.
+  func modifyRecords(
+    _ request: RecordsModifyRequest, in transaction: any WriteTransaction, context: inout CallContext
+  ) throws -> Reply {
+    let access = try Access(context)
+    try Limits.check(request.operations.count, atMost: Limits.operationsPerRequestMax, "operations in one request")
+    let zone = try access.openZone(request.zone, in: transaction)
+    var batch = try RecordBatch(request, access: access, zone: zone, transaction: transaction, context: &context)
+    try batch.plan(context: &context)
+    try batch.checkReferences()
+    try batch.checkDeletions()
+    if batch.isAtomic && batch.hasFailure {
+      batch.abandon()
+    } else {
+      try batch.write(context: &context)
+    }
+    let records = try batch.results(context: context)
+    return .records(RecordsReply(records: records, syncToken: context.wantsSyncToken ? batch.zone.syncToken : nil))
+  }
+}

@@ -1,0 +1,38 @@
+import VirgaModel
+import VirgaWire
+
+extension Service {
+  /// Takes the oldest notification that waits for a token.
+  /// - Returns: Its JSON; `nil` if none waits.
+  package func takeNotification(for pushToken: String, in transaction: any WriteTransaction) throws -> [UInt8]? {
+    guard let row = try transaction.notifications(for: pushToken, limit: 1).first else { return nil }
+    try transaction.removeNotifications([row.id])
+    return row.payload
+  }
+}
+
+/// Puts a notification into every queue of the database's user that a subscription asks for, but not into those of
+/// the client that made the change. One that still waits for the same subscription and zone is replaced.
+func notifySubscribers(
+  of zone: ZoneID, in database: DatabaseKey, transaction: any WriteTransaction, context: inout CallContext
+) throws {
+  guard let user = database.owner else { return }
+  let (container, environment) = (database.container, database.environment)
+  let tokens = try PushToken.all(of: user, container: container, environment: environment, in: transaction)
+    .filter { !$0.isOrigin(context) }
+  if tokens.isEmpty { return }
+  let owner = StoredSubscription.owner(user, container: container, environment: environment, scope: .private)
+  for entity in try transaction.entities(.subscription, owner: owner) {
+    let subscription = try StoredSubscription(entity)
+    guard subscription.watches(zone) else { continue }
+    for token in tokens {
+      let payload = subscription.payload(
+        container: container, user: user, zone: zone, notification: context.makeUUID())
+      try transaction.append(
+        NotificationRow(
+          pushToken: token.token, coalescingKey: "\(subscription.id) \(zone.name)", payload: payload))
+      context.wakes.insert(token.token)
+    }
+    if subscription.firesOnce { try transaction.removeEntity(.subscription, key: entity.key) }
+  }
+}

@@ -1,0 +1,116 @@
+import VirgaModel
+import VirgaWire
+
+/// A queue of notifications: whose it is, and which client waits at it.
+///
+/// As an entity's value it is text, a line for each part; an absent client or device is an empty line.
+struct PushToken: Hashable {
+  let token: String
+  var apnsEnvironment: String
+  var clientID: String?
+  var device: String?
+  var created: Timestamp
+
+  /// Whether the token belongs to the client that makes this call: by its identifier if both sides have one, else by
+  /// the device.
+  func isOrigin(_ context: CallContext) -> Bool {
+    if let clientID, let caller = context.clientID { return clientID == caller }
+    guard let device, let caller = context.principal.device else { return false }
+    return device == caller.rawValue
+  }
+
+  static func owner(_ user: UserName, container: ContainerID, environment: Environment) -> String {
+    "\(container)/\(environment)/\(user)"
+  }
+
+  /// A user's tokens, by their text.
+  static func all(
+    of user: UserName, container: ContainerID, environment: Environment, in transaction: any ReadTransaction
+  ) throws -> [PushToken] {
+    let owner = owner(user, container: container, environment: environment)
+    return try transaction.entities(.pushToken, owner: owner).map(PushToken.init)
+  }
+
+  func entity(owner: String) -> Entity {
+    let parts = [apnsEnvironment, clientID ?? "", device ?? "", String(created.milliseconds)]
+    return Entity(.pushToken, key: token, owner: owner, value: Array(parts.joined(separator: "\n").utf8))
+  }
+
+  init(token: String, apnsEnvironment: String, context: CallContext, clientID: String?) {
+    self.token = token
+    self.apnsEnvironment = apnsEnvironment
+    self.clientID = clientID ?? context.clientID
+    device = context.principal.device?.rawValue
+    created = context.now
+  }
+
+  init(_ entity: Entity) throws {
+    let parts = String(decoding: entity.value, as: UTF8.self).split(
+      separator: "\n", omittingEmptySubsequences: false)
+    guard parts.count == 4, let created = Int64(parts[3]) else {
+      throw StoreError.damaged("a push token cannot be read")
+    }
+    token = entity.key
+    apnsEnvironment = String(parts[0])
+    clientID = parts[1].isEmpty ? nil : String(parts[1])
+    device = parts[2].isEmpty ? nil : String(parts[2])
+    self.created = Timestamp(milliseconds: created)
+  }
+}
+
+extension Service {
+  func createPushToken(
+    _ request: PushTokenRequest, in transaction: any WriteTransaction, context: inout CallContext
+  ) throws -> Reply {
+    let token = context.makeSecret()
+    try savePushToken(token, request, in: transaction, context: context)
+    return .pushToken(
+      PushTokenReply(
+        apnsEnvironment: request.apnsEnvironment, apnsToken: token, webcourierURL: context.urls.pushURL(token: token)))
+  }
+
+  /// Ties a token that `tokens/create` made to the caller, and brings one back that was dropped.
+  func registerPushToken(
+    _ request: PushTokenRequest, in transaction: any WriteTransaction, context: inout CallContext
+  ) throws -> Reply {
+    let user = try context.principal.requiredUser()
+    guard let token = request.apnsToken else { throw ServiceError.badRequest("apnsToken is missing") }
+    guard RandomText.isSecret(token) else {
+      throw ServiceError.badRequest("this server delivers to tokens that tokens/create made, and this is none")
+    }
+    let owner = PushToken.owner(
+      user, container: context.endpoint.container, environment: context.endpoint.environment)
+    if let known = try transaction.entity(.pushToken, key: token), known.owner != owner {
+      throw ServiceError(.accessDenied, "the token belongs to another user")
+    }
+    try savePushToken(token, request, in: transaction, context: context)
+    return .empty
+  }
+
+  private func savePushToken(
+    _ token: String, _ request: PushTokenRequest, in transaction: any WriteTransaction, context: CallContext
+  ) throws {
+    let user = try context.principal.requiredUser()
+    let texts = [request.apnsEnvironment, request.clientID ?? context.clientID ?? ""]
+    guard texts.allSatisfy({ $0.utf8.count <= Limits.nameLengthMax && !$0.utf8.contains(UInt8(ascii: "\n")) }) else {
+      throw ServiceError.badRequest("apnsEnvironment or clientId is too long or has a line break")
+    }
+    let (container, environment) = (context.endpoint.container, context.endpoint.environment)
+    let new = PushToken(
+      token: token, apnsEnvironment: request.apnsEnvironment, context: context, clientID: request.clientID)
+    let others = try PushToken.all(of: user, container: container, environment: environment, in: transaction)
+      .filter { $0.token != token }
+      .sorted { ($0.created, $0.token) < ($1.created, $1.token) }
+    let ofClient = others.filter { $0.clientID == new.clientID && $0.device == new.device }
+    var surplus = ofClient.dropLast(Limits.pushTokensPerClientMax - 1).map(\.token)
+    let rest = others.map(\.token).filter { !surplus.contains($0) }
+    surplus += rest.dropLast(Limits.pushTokensPerUserMax - 1)
+    for token in surplus {
+      let waiting = try transaction.notifications(for: token, limit: .max)
+      try transaction.removeNotifications(waiting.map(\.id))
+      try transaction.removeEntity(.pushToken, key: token)
+    }
+    try transaction.put(
+      new.entity(owner: PushToken.owner(user, container: container, environment: environment)))
+  }
+}

@@ -1,0 +1,82 @@
+import VirgaModel
+import VirgaWire
+
+extension Service {
+  /// Creates and deletes zones. Creating one that exists and deleting one that was deleted succeed and change nothing,
+  /// so that a request whose answer was lost may be sent again.
+  func modifyZones(
+    _ request: ZonesModifyRequest, in transaction: any WriteTransaction, context: inout CallContext
+  ) throws -> Reply {
+    let access = try Access(context)
+    try Limits.check(request.operations.count, atMost: Limits.operationsPerRequestMax, "operations in one request")
+    guard access.scope != .public else { throw ServiceError.badRequest(Reason.noZonesInPublic) }
+    var seen: Set<ZoneSelector> = []
+    for operation in request.operations {
+      let bare = ZoneSelector(
+        operation.zone.name, owner: operation.zone.owner == access.user ? nil : operation.zone.owner)
+      guard seen.insert(bare).inserted else {
+        throw ServiceError.badRequest("zone '\(bare.name)' is named by more than one operation")
+      }
+    }
+    return .zones(
+      try request.operations.map { operation in
+        try itemResult(failure: { .failure(operation.zone, $0) }) {
+          switch operation.kind {
+          case .create: .zone(try createZone(operation.zone, access: access, in: transaction, context: &context))
+          case .delete: .zone(try deleteZone(operation.zone, access: access, in: transaction, context: &context))
+          }
+        }
+      })
+  }
+
+  private func createZone(
+    _ selector: ZoneSelector, access: Access, in transaction: any WriteTransaction, context: inout CallContext
+  ) throws -> ZoneEnvelope {
+    let id = try access.zoneID(selector)
+    guard let key = access.database else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
+    if id.name == .default { return ZoneEnvelope(id: id, syncToken: nil, isAtomic: false) }
+    if let objection = NameRule.name.objection(to: id.name.rawValue) {
+      throw ServiceError.badRequest("zone name \(objection)")
+    }
+    let known = try transaction.zone(id.name, in: key)
+    if let known, !known.isDeleted { return known.envelope(owner: id.owner) }
+    var database = try transaction.openDatabase(key, context: &context)
+    let count = try transaction.liveZones(of: key).count
+    try Limits.check(count + 1, atMost: Limits.zonesPerDatabaseMax, "zones of a database")
+
+    database.sequence += 1
+    try transaction.put(database)
+    // A zone that is created again goes on with its numbers, so that no tag of its earlier life ever fits.
+    var row = known ?? ZoneRow(database: key, name: id.name, incarnation: 0)
+    row.incarnation = context.makeIncarnation()
+    row.floor = row.sequence
+    row.isDeleted = false
+    row.deletionReason = nil
+    row.databaseSequence = database.sequence
+    try transaction.put(&row)
+    try notifySubscribers(of: id, in: key, transaction: transaction, context: &context)
+    return row.envelope(owner: id.owner)
+  }
+
+  private func deleteZone(
+    _ selector: ZoneSelector, access: Access, in transaction: any WriteTransaction, context: inout CallContext
+  ) throws -> ZoneEnvelope {
+    let id = try access.zoneID(selector)
+    guard let key = access.database else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
+    guard id.name != .default else { throw ServiceError.badRequest("the default zone cannot be deleted") }
+    guard var row = try transaction.zone(id.name, in: key) else {
+      throw ServiceError(.zoneNotFound, Reason.zoneNotFound)
+    }
+    if row.isDeleted { return row.envelope(owner: id.owner) }
+    var database = try transaction.openDatabase(key, context: &context)
+    database.sequence += 1
+    try transaction.put(database)
+    try transaction.removeRecords(of: row)
+    row.isDeleted = true
+    row.deletionReason = .deleted
+    row.databaseSequence = database.sequence
+    try transaction.put(&row)
+    try notifySubscribers(of: id, in: key, transaction: transaction, context: &context)
+    return row.envelope(owner: id.owner)
+  }
+}

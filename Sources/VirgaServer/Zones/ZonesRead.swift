@@ -1,0 +1,66 @@
+import VirgaModel
+import VirgaWire
+
+extension Service {
+  func listZones(in transaction: any ReadTransaction, context: CallContext) throws -> Reply {
+    let access = try Access(context)
+    guard let database = access.database else { return .zones([]) }
+    let custom = try transaction.liveZones(of: database).filter { $0.name != .default }.sorted { $0.name < $1.name }
+    let standard = ZoneEnvelope(id: ZoneID(.default, owner: access.owner), syncToken: nil, isAtomic: false)
+    return .zones([.zone(standard)] + custom.map { .zone($0.envelope(owner: access.owner)) })
+  }
+
+  func lookUpZones(
+    _ request: ZonesLookupRequest, in transaction: any ReadTransaction, context: CallContext
+  ) throws -> Reply {
+    let access = try Access(context)
+    try Limits.check(request.zones.count, atMost: Limits.operationsPerRequestMax, "zones in one request")
+    return .zones(
+      try request.zones.map { selector in
+        try itemResult(failure: { .failure(selector, $0) }) {
+          let zone = try access.openZone(selector, in: transaction)
+          return .zone(zone.envelope)
+        }
+      })
+  }
+}
+
+extension OpenZone {
+  var envelope: ZoneEnvelope {
+    guard !isDefault, let row else { return ZoneEnvelope(id: id, syncToken: nil, isAtomic: false) }
+    return row.envelope(owner: id.owner)
+  }
+}
+
+extension ZoneRow {
+  func envelope(owner: UserName) -> ZoneEnvelope {
+    let isCustom = name != .default
+    let token = isCustom && !isDeleted ? token(at: sequence).text : nil
+    var envelope = ZoneEnvelope(
+      id: ZoneID(name, owner: owner), syncToken: token, isAtomic: isCustom, isDeleted: isDeleted)
+    envelope.deletionReason = deletionReason
+    return envelope
+  }
+
+  func token(at position: Int64, horizon: Int64 = 0, feed: ChangeToken.Feed = .zone) -> ChangeToken {
+    ChangeToken(feed: feed, incarnation: incarnation, position: position, horizon: horizon)
+  }
+}
+
+extension ReadTransaction {
+  /// The rows of a database's zones, deleted ones too, in the order of their last change.
+  func allZones(of database: DatabaseKey) throws -> [ZoneRow] {
+    let step = 1_000
+    var rows = try zones(in: database, after: 0, limit: step)
+    while !rows.isEmpty && rows.count % step == 0 {
+      let more = try zones(in: database, after: rows[rows.count - 1].databaseSequence, limit: step)
+      if more.isEmpty { break }
+      rows += more
+    }
+    return rows
+  }
+
+  func liveZones(of database: DatabaseKey) throws -> [ZoneRow] {
+    try allZones(of: database).filter { !$0.isDeleted }
+  }
+}
