@@ -15,8 +15,8 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target 
   .target(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+  .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
 
 let package = Package(
@@ -75,7 +75,7 @@ let package = Package(
       path: "Benchmarks", exclude: ["Allocations", "thresholds.json"], swiftSettings: strict),
 
     // Tests.
-    tests("WireTests", ["VirgaModel", "VirgaWire"]),
+    tests("WireTests", ["VirgaModel", "VirgaWire"], exclude: ["Fixtures"]),
     tests("ServerTests", ["VirgaModel", "VirgaWire", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite"]),
     tests("HTTPTests", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "CLinux"]),
     tests(

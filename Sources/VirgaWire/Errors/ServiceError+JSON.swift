@@ -61,7 +61,8 @@ struct ServiceErrorParts: Sendable {
     case "reason": reason = try reader.readString()
     case "retryAfter":
       // Whole seconds by the reference; a fraction is rounded up, so that no client comes too early.
-      retryAfterSeconds = Int(max(0, min(try reader.readDouble(), 1e9)).rounded(.up))
+      let seconds = max(0, min(try reader.readDouble(), 1e9))
+      retryAfterSeconds = Int(seconds) + (Double(Int(seconds)) < seconds ? 1 : 0)
     case "redirectURL", "redirectUrl": redirectURL = try reader.readString()
     default: return false
     }

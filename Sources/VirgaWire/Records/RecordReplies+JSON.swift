@@ -248,6 +248,7 @@ extension ZoneChangesResult {
     var zone: ZoneSelector?
     var records: JSONReader.Mark?
     var page = ZoneChangesPage(zone: defaultZone, records: [], syncToken: "", moreComing: false)
+    var hasToken = false
     var error = ServiceErrorParts()
     try reader.beginObject()
     while let key = try reader.nextKey() {
@@ -260,7 +261,9 @@ extension ZoneChangesResult {
         // The zone may follow, and the records lie in it, so they are read on a second visit.
         records = reader.mark
         try reader.skipValue()
-      case "syncToken": page.syncToken = try reader.readString()
+      case "syncToken":
+        page.syncToken = try reader.readString()
+        hasToken = true
       case "moreComing": page.moreComing = try reader.readBool()
       default: if try !error.read(key, &reader) { try reader.skipValue() }
       }
@@ -269,6 +272,7 @@ extension ZoneChangesResult {
       self = .failure(zone ?? ZoneSelector(defaultZone), error)
       return
     }
+    guard hasToken else { throw reader.mismatch("the key syncToken") }
     if let records {
       let end = reader.mark
       reader.rewind(to: records)

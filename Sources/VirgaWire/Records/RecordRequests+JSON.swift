@@ -128,7 +128,7 @@ private struct RecordBody {
     let start = reader.mark
     do {
       let (field, isTagged) = try Field.read(&reader, unknownTags: .refused)
-      return FieldChange(name, field, isTagged: isTagged)
+      return FieldChange(name, field, isTagged: isTagged || field == nil)
     } catch  where error.kind == .mismatch {
       reader.rewind(to: start)
       try reader.skipValue()

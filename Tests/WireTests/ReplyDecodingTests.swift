@@ -1,0 +1,74 @@
+import Testing
+import VirgaModel
+
+@testable import VirgaWire
+
+/// What our client must understand of other servers.
+@Suite struct ReplyDecodingTests {
+  @Test(
+    .enabled(if: Corpus.webServices != nil, "the corpus of recorded messages is not here"),
+    arguments: [
+      ("pyicloud/notes/notes_changes_zone_response.json", VirgaWire.Operation.changesZone),
+      ("pyicloud/notes/notes_current_sync_token_changes_response.json", .changesZone),
+      ("pyicloud/photos_zone_changes_response.json", .changesZone),
+      ("pyicloud/notes/notes_lookup_note_response.json", .recordsLookup),
+      ("pyicloud/notes/notes_lookup_attachment_response.json", .recordsLookup),
+      ("pyicloud/notes/notes_query_folders_response.json", .recordsLookup),
+      ("pyicloud/photos_album_create_response.json", .recordsModify),
+      ("pyicloud/photos_all_photos_response.json", .recordsLookup),
+      ("pyicloud/invites/events_query_response.json", .recordsLookup),
+      ("pyicloud/invites/rsvp_query_response.json", .recordsLookup),
+      ("pyicloud/photos_browser_mutations/album_add_photo_response.json", .recordsModify),
+      ("pyicloud/photos_browser_mutations/album_create_response.json", .recordsModify),
+      ("pyicloud/photos_browser_mutations/album_remove_photo_response.json", .recordsModify),
+      ("pyicloud/photos_database_changes_response.json", .changesDatabase),
+      ("pyicloud/photos_zones_list_response.json", .zonesList),
+      ("icloudpd-recordings/zones-list-private.response.json", .zonesList),
+      ("icloudpd-recordings/query-master-with-assets.response.json", .recordsLookup),
+      ("brightdigit__MistKit/literals/CloudKitServiceFetchChangesTests+Helpers.json", .recordsChanges),
+      ("brightdigit__MistKit/literals/CloudKitServiceUploadTests+Helpers.json", .assetsUpload),
+    ])
+  func recordedAnswersAreUnderstood(_ path: String, _ operation: VirgaWire.Operation) throws {
+    let reply = try Reply(decoding: try Corpus.bytes(path), for: operation)
+    let envelopes: [RecordResult] =
+      switch reply {
+      case .records(let reply): reply.records
+      case .recordChanges(let page): page.records
+      case .zoneChanges(let results):
+        results.flatMap { if case .page(let page) = $0 { page.records } else { [] as [RecordResult] } }
+      default: []
+      }
+    for case .record(let envelope) in envelopes {
+      let record = try Record(envelope)
+      #expect(try Fields(json: record.fields.json) == record.fields)
+    }
+  }
+
+  @Test func recordsWithoutZoneLieInThatOfTheirPage() throws {
+    let body =
+      #"{"zones":[{"records":[{"recordName":"a","recordType":"T","fields":{}}],"syncToken":"AQ==","moreComing":null,"#
+      + #""zoneID":{"zoneName":"Z","ownerRecordName":"_o"}}]}"#
+    guard case .zoneChanges(let results) = try Reply(decoding: Array(body.utf8), for: .changesZone),
+      case .page(let page) = results[0], case .record(let record) = page.records[0]
+    else {
+      Issue.record("no page")
+      return
+    }
+    #expect(record.id == RecordID("a", in: ZoneID("Z", owner: "_o")))
+    #expect(!page.moreComing)
+  }
+
+  @Test(arguments: [
+    #"{"userRecordName":"_u","firstName":null}"#, #"{"users":[{"userRecordName":"_u","nameComponents":{}}]}"#,
+  ])
+  func theCallerIsFoundInEitherShape(_ body: String) throws {
+    #expect(try Reply(decoding: Array(body.utf8), for: .usersCaller) == .user("_u"))
+  }
+
+  @Test(arguments: VirgaWire.Operation.allCases)
+  func garbageIsAnErrorNotATrap(_ operation: VirgaWire.Operation) {
+    for text in ["", "[]", "{\"records\":7}", "<html>", "{\"zones\":[7]}", "null"] where operation != .tokensRegister {
+      #expect(throws: WireError.self) { try Reply(decoding: Array(text.utf8), for: operation) }
+    }
+  }
+}
