@@ -5,6 +5,9 @@ extension Connection {
   package var statementCount: Int { counts.statements }
   package var rowCount: Int { counts.rows }
 
+  /// Rows inserted, updated and deleted since the connection was opened, also by what was undone.
+  package var totalChangeCount: Int { Int(sqlite3_total_changes64(handle)) }
+
   /// Pages in the write-ahead log after this connection's last commit, once `ownCheckpoints` was called.
   package var walPageCount: Int { counts.walPages }
 

@@ -26,24 +26,26 @@ extension Connection {
   /// - Throws: `MigrationError` before anything is written, or `SQLiteError`.
   public func migrate(applicationID: Int32, _ migrations: [Migration]) throws {
     precondition(migrations.map(\.number) == Array(1...max(1, migrations.count)), "migrations count from 1")
-    let known = migrations.count
-    let found = try layoutNumber(applicationID: applicationID)
-    if found > known { throw MigrationError.newerVersion(found: found, known: known) }
+    let found = try checkLayout(applicationID: applicationID, known: migrations.count)
     for migration in migrations.dropFirst(found) {
       try transaction {
         // Another process may have taken the step while this one waited for the lock.
-        if try layoutNumber(applicationID: applicationID) >= migration.number { return }
+        if try checkLayout(applicationID: applicationID, known: migrations.count) >= migration.number { return }
         try execute(migration.script)
         try execute("PRAGMA application_id = \(applicationID); PRAGMA user_version = \(migration.number)")
       }
     }
   }
 
-  private func layoutNumber(applicationID: Int32) throws -> Int {
+  /// Reads the number of the database's layout, 0 for an empty one, and writes nothing.
+  /// - Throws: `MigrationError` if it is not between 0 and `known`, or another program's; or `SQLiteError`.
+  @discardableResult
+  public func checkLayout(applicationID: Int32, known: Int) throws -> Int {
     let found = try first("PRAGMA user_version") { $0.int(0) } ?? 0
     let writer = try first("PRAGMA application_id") { $0.int(0) } ?? 0
     let isEmpty = try first("SELECT count(*) FROM sqlite_schema") { $0.int(0) } == 0
     if writer != Int(applicationID), writer != 0 || !isEmpty { throw MigrationError.foreign(applicationID: writer) }
+    if found > known { throw MigrationError.newerVersion(found: found, known: known) }
     return found
   }
 }

@@ -33,7 +33,8 @@ public enum StoreError: Error, Hashable, Sendable {
   case other(String)
 }
 
-/// Reads of one snapshot. Every verb may throw a `StoreError`.
+/// Reads of one snapshot. Every verb may throw; once it does the body should let the error through, and the caller of
+/// the store is given a `StoreError`.
 public protocol ReadTransaction: AnyObject {
   func database(_ key: DatabaseKey) throws -> DatabaseRow?
   /// All databases, in any total order that stays the same: for housekeeping and after a restore.

@@ -1,0 +1,84 @@
+import Glibc
+import Synchronization
+import VirgaServer
+
+/// The folder that a store lives in, locked so that no two processes share it.
+///
+/// The lock file also remembers that the folder held a store: a database file that has gone since is then reported, and
+/// not replaced by an empty one.
+final class DataFolder: Sendable {
+  let path: String
+  /// The lock file; negative once it was given back.
+  private let lock: Atomic<Int32>
+  private let heldStore: Bool
+
+  var databasePath: String { path + "/virga.sqlite" }
+
+  private static let mark = "holds a Virga store\n"
+
+  /// Creates the folder if it is missing, and locks it.
+  init(_ path: String) throws(StoreError) {
+    self.path = path
+    try Self.createFolder(path)
+    let lockPath = path + "/lock"
+    let lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    if lock < 0 { throw Self.failure("cannot write in the data folder \(path)") }
+    var bytes = [UInt8](repeating: 0, count: 200)
+    let count = pread(lock, &bytes, bytes.count, 0)
+    let content = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+    heldStore = content.hasPrefix(Self.mark)
+    self.lock = Atomic(lock)
+    if flock(lock, LOCK_EX | LOCK_NB) != 0 {
+      let isHeld = errno == EWOULDBLOCK
+      let error = Self.failure("cannot lock \(lockPath)")
+      if !isHeld { throw error }
+      let holder = content.split(separator: "\n").last.map { " (\($0))" } ?? ""
+      throw .inUse("the data folder \(path) is used by another server\(holder)")
+    }
+  }
+
+  deinit { unlock() }
+
+  /// Lets another store use the folder, as the end of the process would.
+  func unlock() {
+    let file = lock.exchange(-1, ordering: .acquiringAndReleasing)
+    if file >= 0 { Glibc.close(file) }
+  }
+
+  /// Says why the database file must not be opened as it is.
+  func checkFile() throws(StoreError) {
+    guard heldStore else { return }
+    var status = stat()
+    if stat(databasePath, &status) != 0 {
+      throw .damaged("\(databasePath) is missing: restore it, or empty the folder to begin anew")
+    }
+    if status.st_size == 0 {
+      throw .damaged("\(databasePath) is empty: restore it, or empty the folder to begin anew")
+    }
+  }
+
+  /// Notes that the folder holds a store now, and who uses it.
+  func noteStore() throws(StoreError) {
+    let content = Self.mark + "process \(getpid())\n"
+    let file = lock.load(ordering: .acquiring)
+    if ftruncate(file, 0) != 0 || pwrite(file, content, content.utf8.count, 0) != content.utf8.count {
+      throw Self.failure("cannot write \(path)/lock")
+    }
+  }
+
+  private static func createFolder(_ path: String) throws(StoreError) {
+    for end in path.indices where path[end] == "/" && end != path.startIndex {
+      mkdir(String(path[..<end]), 0o755)
+    }
+    if mkdir(path, 0o700) == 0 { return }
+    var status = stat()
+    if errno == EEXIST, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
+    throw failure("cannot create the data folder \(path)")
+  }
+
+  private static func failure(_ what: String) -> StoreError {
+    let code = errno
+    let text = what + ": " + String(cString: strerror(code))
+    return code == ENOSPC ? .full(text) : .unwritable(text)
+  }
+}

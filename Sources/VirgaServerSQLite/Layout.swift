@@ -1,0 +1,87 @@
+import VirgaSQLite
+
+/// The tables. Steps are never changed once released; a new layout is a new step.
+enum Layout {
+  /// "VIRG", in the file's header.
+  static let applicationID: Int32 = 0x5649_5247
+
+  static let migrations = [
+    Migration(
+      1,
+      """
+      -- Texts that many records share: types, users, devices. A record then holds small numbers instead.
+      CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
+
+      -- The public database has the empty owner.
+      CREATE TABLE database (
+        id INTEGER PRIMARY KEY,
+        container TEXT NOT NULL, environment TEXT NOT NULL, owner TEXT NOT NULL,
+        incarnation INTEGER NOT NULL, sequence INTEGER NOT NULL,
+        UNIQUE (container, environment, owner)
+      ) STRICT;
+
+      CREATE TABLE zone (
+        id INTEGER PRIMARY KEY,
+        database INTEGER NOT NULL, name TEXT NOT NULL,
+        incarnation INTEGER NOT NULL, sequence INTEGER NOT NULL, floor INTEGER NOT NULL,
+        database_sequence INTEGER NOT NULL, deleted INTEGER NOT NULL, deletion_reason TEXT,
+        UNIQUE (database, name)
+      ) STRICT;
+      CREATE INDEX zone_feed ON zone (database, database_sequence);
+
+      -- The newest version of each record. The index on the sequence is the change feed.
+      CREATE TABLE record (
+        id INTEGER PRIMARY KEY,
+        zone INTEGER NOT NULL, name TEXT NOT NULL, sequence INTEGER NOT NULL, type INTEGER NOT NULL,
+        created_at INTEGER NOT NULL, created_by INTEGER NOT NULL, created_on INTEGER NOT NULL,
+        modified_at INTEGER NOT NULL, modified_by INTEGER NOT NULL, modified_on INTEGER NOT NULL,
+        deleted INTEGER NOT NULL, has_assets INTEGER NOT NULL, has_references INTEGER NOT NULL,
+        parent TEXT, share TEXT, short_guid TEXT, unknown BLOB, fields BLOB NOT NULL,
+        UNIQUE (zone, name), UNIQUE (zone, sequence)
+      ) STRICT;
+      CREATE INDEX record_tombstone ON record (zone, modified_at) WHERE deleted = 1;
+
+      -- Replaced versions, for a while.
+      CREATE TABLE version (
+        id INTEGER PRIMARY KEY,
+        zone INTEGER NOT NULL, name TEXT NOT NULL, sequence INTEGER NOT NULL, type INTEGER NOT NULL,
+        created_at INTEGER NOT NULL, created_by INTEGER NOT NULL, created_on INTEGER NOT NULL,
+        modified_at INTEGER NOT NULL, modified_by INTEGER NOT NULL, modified_on INTEGER NOT NULL,
+        has_assets INTEGER NOT NULL, has_references INTEGER NOT NULL, replaced_at INTEGER NOT NULL,
+        parent TEXT, share TEXT, short_guid TEXT, unknown BLOB, fields BLOB NOT NULL
+      ) STRICT;
+      CREATE UNIQUE INDEX version_of ON version (zone, name, sequence DESC);
+      CREATE INDEX version_age ON version (replaced_at);
+
+      CREATE TABLE reference (
+        zone INTEGER NOT NULL, target TEXT NOT NULL, kind INTEGER NOT NULL, source TEXT NOT NULL,
+        PRIMARY KEY (zone, target, kind, source)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX reference_source ON reference (zone, source);
+
+      CREATE TABLE asset (
+        checksum TEXT NOT NULL PRIMARY KEY, size INTEGER NOT NULL, uploaded_at INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      -- Which versions use which bytes; a version is known by its sequence.
+      CREATE TABLE claim (
+        checksum TEXT NOT NULL, zone INTEGER NOT NULL, sequence INTEGER NOT NULL,
+        PRIMARY KEY (checksum, zone, sequence)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX claim_version ON claim (zone, sequence);
+
+      CREATE TABLE entity (
+        kind TEXT NOT NULL, key TEXT NOT NULL, owner TEXT NOT NULL, value BLOB NOT NULL,
+        PRIMARY KEY (kind, key)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX entity_owner ON entity (kind, owner, key) WHERE owner <> '';
+
+      -- AUTOINCREMENT: a number is never given twice, so that removing what was delivered removes nothing newer.
+      CREATE TABLE notification (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        push_token TEXT NOT NULL, coalescing_key TEXT NOT NULL, payload BLOB NOT NULL,
+        UNIQUE (push_token, coalescing_key)
+      ) STRICT;
+      CREATE INDEX notification_queue ON notification (push_token, id);
+      """)
+  ]
+}

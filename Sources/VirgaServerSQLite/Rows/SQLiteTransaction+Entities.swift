@@ -1,0 +1,147 @@
+import VirgaModel
+import VirgaSQLite
+import VirgaServer
+
+extension SQLiteTransaction {
+  func entity(_ kind: Entity.Kind, key: String) throws -> Entity? {
+    // The schema is read by every save.
+    let isCached = isWriter && kind == .recordType
+    if isCached, let known = cache.recordTypes[key] { return known }
+    let statement = try statement("SELECT owner, value FROM entity WHERE kind = ? AND key = ?")
+    try statement.bind(1, kind.rawValue)
+    try statement.bind(2, key)
+    let entity = try statement.first { Entity(kind, key: key, owner: $0.text(0), value: $0.blob(1)) }
+    if isCached { remember(entity, key) }
+    return entity
+  }
+
+  private func remember(_ recordType: Entity?, _ key: String) {
+    cache.makeRoom()
+    cache.recordTypes.updateValue(recordType, forKey: key)
+  }
+
+  func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity] {
+    let statement = try statement(
+      "SELECT key, value FROM entity WHERE kind = ? AND owner = ? AND owner <> '' ORDER BY key")
+    try statement.bind(1, kind.rawValue)
+    try statement.bind(2, owner)
+    var entities: [Entity] = []
+    try statement.forEach { row in
+      entities.append(Entity(kind, key: row.text(0), owner: owner, value: row.blob(1)))
+      return true
+    }
+    return entities
+  }
+
+  func put(_ entity: Entity) throws {
+    let statement = try statement(
+      """
+      INSERT INTO entity (kind, key, owner, value) VALUES (?, ?, ?, ?)
+      ON CONFLICT (kind, key) DO UPDATE SET owner = excluded.owner, value = excluded.value
+      """)
+    try statement.bind(1, entity.kind.rawValue)
+    try statement.bind(2, entity.key)
+    try statement.bind(3, entity.owner)
+    try statement.bind(4, entity.value)
+    try statement.run()
+    if entity.kind == .recordType { remember(entity, entity.key) }
+  }
+
+  func removeEntity(_ kind: Entity.Kind, key: String) throws {
+    let statement = try statement("DELETE FROM entity WHERE kind = ? AND key = ?")
+    try statement.bind(1, kind.rawValue)
+    try statement.bind(2, key)
+    try statement.run()
+    if kind == .recordType { remember(nil, key) }
+  }
+}
+
+// MARK: - Assets
+
+extension SQLiteTransaction {
+  func asset(_ checksum: String) throws -> AssetRow? {
+    let statement = try statement("SELECT checksum, size, uploaded_at FROM asset WHERE checksum = ?")
+    try statement.bind(1, checksum)
+    return try statement.first(AssetRow.init)
+  }
+
+  func unclaimedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow] {
+    let statement = try statement(
+      """
+      SELECT checksum, size, uploaded_at FROM asset
+      WHERE uploaded_at < ? AND NOT EXISTS (SELECT 1 FROM claim WHERE claim.checksum = asset.checksum)
+      ORDER BY checksum LIMIT ?
+      """)
+    try statement.bind(1, moment.milliseconds)
+    try statement.bind(2, Int64(max(0, limit)))
+    var assets: [AssetRow] = []
+    try statement.forEach { row in
+      assets.append(AssetRow(row))
+      return true
+    }
+    return assets
+  }
+
+  func put(_ asset: AssetRow) throws {
+    let statement = try statement("INSERT OR REPLACE INTO asset (checksum, size, uploaded_at) VALUES (?, ?, ?)")
+    try statement.bind(1, asset.checksum)
+    try statement.bind(2, asset.size)
+    try statement.bind(3, asset.uploaded.milliseconds)
+    try statement.run()
+  }
+
+  func removeAsset(_ checksum: String) throws {
+    let statement = try statement("DELETE FROM asset WHERE checksum = ?")
+    try statement.bind(1, checksum)
+    try statement.run()
+  }
+}
+
+extension AssetRow {
+  fileprivate init(_ row: borrowing Row) {
+    self.init(checksum: row.text(0), size: row.int64(1), uploaded: Timestamp(milliseconds: row.int64(2)))
+  }
+}
+
+// MARK: - Notifications
+
+extension SQLiteTransaction {
+  func notifications(for pushToken: String, limit: Int) throws -> [NotificationRow] {
+    let statement = try statement(
+      "SELECT id, coalescing_key, payload FROM notification WHERE push_token = ? ORDER BY id LIMIT ?")
+    try statement.bind(1, pushToken)
+    try statement.bind(2, Int64(max(0, limit)))
+    var notifications: [NotificationRow] = []
+    try statement.forEach { row in
+      notifications.append(
+        NotificationRow(id: row.int64(0), pushToken: pushToken, coalescingKey: row.text(1), payload: row.blob(2)))
+      return true
+    }
+    return notifications
+  }
+
+  func append(_ notification: NotificationRow) throws {
+    let insert = try statement(
+      "INSERT OR REPLACE INTO notification (push_token, coalescing_key, payload) VALUES (?, ?, ?)")
+    try insert.bind(1, notification.pushToken)
+    try insert.bind(2, notification.coalescingKey)
+    try insert.bind(3, notification.payload)
+    try insert.run()
+    let trim = try statement(
+      """
+      DELETE FROM notification WHERE push_token = ?1 AND id <= (
+        SELECT id FROM notification WHERE push_token = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
+      """)
+    try trim.bind(1, notification.pushToken)
+    try trim.bind(2, Int64(Limits.notificationsPerTokenMax))
+    try trim.run()
+  }
+
+  func removeNotifications(_ ids: [Int64]) throws {
+    for id in ids {
+      let statement = try statement("DELETE FROM notification WHERE id = ?")
+      try statement.bind(1, id)
+      try statement.run()
+    }
+  }
+}

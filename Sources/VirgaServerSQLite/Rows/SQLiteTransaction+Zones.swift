@@ -1,0 +1,168 @@
+import VirgaModel
+import VirgaSQLite
+import VirgaServer
+
+extension SQLiteTransaction {
+  func database(_ key: DatabaseKey) throws -> DatabaseRow? {
+    if isWriter, let row = cache.databases[key] { return row }
+    let statement = try statement(
+      "SELECT incarnation, sequence FROM database WHERE container = ? AND environment = ? AND owner = ?")
+    try statement.bind(key, from: 1)
+    let row = try statement.first {
+      DatabaseRow(key: key, incarnation: UInt64(bitPattern: $0.int64(0)), sequence: $0.int64(1))
+    }
+    if isWriter, let row { remember(row) }
+    return row
+  }
+
+  func databases() throws -> [DatabaseRow] {
+    let statement = try statement(
+      """
+      SELECT container, environment, owner, incarnation, sequence FROM database
+      ORDER BY container, environment, owner
+      """)
+    var rows: [DatabaseRow] = []
+    try statement.forEach { row in
+      guard let environment = Environment(rawValue: row.text(1)) else {
+        throw StoreError.damaged("a database of an unknown environment")
+      }
+      let owner = row.text(2)
+      let key = DatabaseKey(
+        container: ContainerID(row.text(0)), environment: environment, owner: owner.isEmpty ? nil : UserName(owner))
+      rows.append(DatabaseRow(key: key, incarnation: UInt64(bitPattern: row.int64(3)), sequence: row.int64(4)))
+      return true
+    }
+    return rows
+  }
+
+  func put(_ database: DatabaseRow) throws {
+    let statement = try statement(
+      """
+      INSERT INTO database (container, environment, owner, incarnation, sequence) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (container, environment, owner)
+      DO UPDATE SET incarnation = excluded.incarnation, sequence = excluded.sequence
+      """)
+    try statement.bind(database.key, from: 1)
+    try statement.bind(4, Int64(bitPattern: database.incarnation))
+    try statement.bind(5, database.sequence)
+    try statement.run()
+    remember(database)
+  }
+
+  private func remember(_ row: DatabaseRow) {
+    cache.makeRoom()
+    cache.databases[row.key] = row
+  }
+
+  private func remember(_ row: ZoneRow) {
+    cache.makeRoom()
+    cache.zones[.init(database: row.database, name: row.name)] = row
+  }
+
+  func zone(_ name: ZoneName, in database: DatabaseKey) throws -> ZoneRow? {
+    if isWriter, let row = cache.zones[.init(database: database, name: name)] { return row }
+    let statement = try statement(
+      """
+      SELECT z.id, z.name, z.incarnation, z.sequence, z.floor, z.database_sequence, z.deleted, z.deletion_reason
+      FROM database d JOIN zone z ON z.database = d.id
+      WHERE d.container = ? AND d.environment = ? AND d.owner = ? AND z.name = ?
+      """)
+    try statement.bind(database, from: 1)
+    try statement.bind(4, name.rawValue)
+    let row = try statement.first { ZoneRow($0, in: database) }
+    if isWriter, let row { remember(row) }
+    return row
+  }
+
+  func zones(in database: DatabaseKey, after position: Int64, limit: Int) throws -> [ZoneRow] {
+    let statement = try statement(
+      """
+      SELECT z.id, z.name, z.incarnation, z.sequence, z.floor, z.database_sequence, z.deleted, z.deletion_reason
+      FROM database d JOIN zone z ON z.database = d.id
+      WHERE d.container = ? AND d.environment = ? AND d.owner = ? AND z.database_sequence > ?
+      ORDER BY z.database_sequence, z.id LIMIT ?
+      """)
+    try statement.bind(database, from: 1)
+    try statement.bind(4, position)
+    try statement.bind(5, Int64(max(0, limit)))
+    var rows: [ZoneRow] = []
+    try statement.forEach { row in
+      rows.append(ZoneRow(row, in: database))
+      return true
+    }
+    return rows
+  }
+
+  func put(_ zone: inout ZoneRow) throws {
+    if zone.id == 0 { try insert(&zone) } else { try update(zone) }
+    remember(zone)
+  }
+
+  private func insert(_ zone: inout ZoneRow) throws {
+    let statement = try statement(
+      """
+      INSERT INTO zone (database, name, incarnation, sequence, floor, database_sequence, deleted, deletion_reason)
+      SELECT id, ?, ?, ?, ?, ?, ?, ? FROM database WHERE container = ? AND environment = ? AND owner = ?
+      """)
+    try statement.bind(1, zone.name.rawValue)
+    try statement.bindCounters(of: zone, from: 2)
+    try statement.bind(zone.database, from: 8)
+    try statement.run()
+    guard connection.changedRowCount == 1 else {
+      throw StoreError.other("the database of a zone was not put before it")
+    }
+    zone.id = connection.lastInsertedID
+  }
+
+  private func update(_ zone: ZoneRow) throws {
+    let statement = try statement(
+      """
+      UPDATE zone SET incarnation = ?, sequence = ?, floor = ?, database_sequence = ?, deleted = ?, deletion_reason = ?
+      WHERE id = ?
+      """)
+    try statement.bindCounters(of: zone, from: 1)
+    try statement.bind(7, zone.id)
+    try statement.run()
+    guard connection.changedRowCount == 1 else { throw StoreError.other("no zone has the number \(zone.id)") }
+  }
+
+  func removeRecords(of zone: ZoneRow) throws {
+    for sql: StaticString in [
+      "DELETE FROM record WHERE zone = ?", "DELETE FROM version WHERE zone = ?",
+      "DELETE FROM reference WHERE zone = ?", "DELETE FROM claim WHERE zone = ?",
+    ] {
+      let statement = try statement(sql)
+      try statement.bind(1, zone.id)
+      try statement.run()
+    }
+  }
+}
+
+extension ZoneRow {
+  fileprivate init(_ row: borrowing Row, in database: DatabaseKey) {
+    self.init(
+      id: row.int64(0), database: database, name: ZoneName(row.text(1)), incarnation: UInt64(bitPattern: row.int64(2)))
+    sequence = row.int64(3)
+    floor = row.int64(4)
+    databaseSequence = row.int64(5)
+    isDeleted = row.bool(6)
+    deletionReason = row.optionalText(7).flatMap(ZoneDeletionReason.init(rawValue:))
+  }
+}
+
+extension Statement {
+  fileprivate func bind(_ key: DatabaseKey, from index: Int) throws(SQLiteError) {
+    try bind(index, key.container.rawValue)
+    try bind(index + 1, key.environment.rawValue)
+    try bind(index + 2, key.owner?.rawValue ?? "")
+  }
+
+  fileprivate func bindCounters(of zone: ZoneRow, from index: Int) throws(SQLiteError) {
+    try bind(index, Int64(bitPattern: zone.incarnation))
+    try bind(index + 1, zone.sequence)
+    try bind(index + 2, zone.floor)
+    try bind(index + 3, zone.databaseSequence)
+    try bind(index + 4, Int64(zone.isDeleted ? 1 : 0))
+    try bind(index + 5, zone.deletionReason?.rawValue)
+  }
+}

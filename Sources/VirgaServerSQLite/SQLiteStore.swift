@@ -1,0 +1,177 @@
+import Synchronization
+import VirgaSQLite
+public import VirgaServer
+
+/// A store in one SQLite file, written by one thread and read by a few.
+///
+/// Writes that wait at the same time share a transaction and its one durable commit; see `Writer`. Completions are
+/// called on the store's threads: they hand over and return.
+public final class SQLiteStore: Store {
+  public struct Options: Sendable {
+    /// Threads that read, each with a connection.
+    public var readerCount = 2
+    /// Bodies that may wait for the writer or for the readers; more are refused with `.busy`.
+    public var waitingJobsMax = 8_192
+    /// Bodies that share one commit at most.
+    public var jobsPerCommitMax = 256
+    /// Pages of the write-ahead log after which they are moved to the file from the side, and after which the writer
+    /// itself does what remains, so that the log begins anew.
+    public var logPagesBeforeCheckpoint = 2_000
+    public var logPagesMax = 8_000
+
+    public init() {}
+  }
+
+  /// What was done since the store was opened.
+  public struct Counters: Hashable, Sendable {
+    public var reads = 0
+    public var writes = 0
+    public var commits = 0
+    /// Statements begun, those that only delimit transactions too.
+    public var statements = 0
+    /// Rows that statements gave.
+    public var rows = 0
+    public var checkpoints = 0
+    public var failedCheckpoints = 0
+  }
+
+  private let folder: DataFolder
+  private let state: StoreState
+  private let writes: JobQueue<WriteJob>
+  private let reads: JobQueue<ReadJob>
+  private let checkpoints: JobQueue<Void>
+  /// In the order in which they must end: the last connection to close must be one that writes.
+  private let threads: Mutex<[WorkerThread]>
+
+  /// Opens the store in a folder, which is created if it is missing, and brings it to the newest layout.
+  /// - Throws: `StoreError`: `.inUse`, `.unwritable`, `.damaged`, `.newerVersion` or `.full`.
+  public init(folder path: String, options: Options = Options()) throws {
+    let folder = try DataFolder(path)
+    try folder.checkFile()
+    do {
+      let connection = try Self.openWriter(folder)
+      try folder.noteStore()
+      let state = StoreState()
+      let writes = JobQueue<WriteJob>(capacity: options.waitingJobsMax)
+      let reads = JobQueue<ReadJob>(capacity: options.waitingJobsMax)
+      let checkpoints = JobQueue<Void>(capacity: 1)
+      let readers = try (0..<max(1, options.readerCount)).map { _ in
+        Reader(try Self.openReader(folder), queue: reads, state: state)
+      }
+      let checkpointer = Checkpointer(try Self.openCheckpointer(folder), queue: checkpoints, state: state)
+      let writer = Writer(connection, queue: writes, checkpoints: checkpoints, state: state, options: options)
+      var threads = readers.map { reader in
+        nonisolated(unsafe) let reader = reader  // Used by its thread alone from here on.
+        return WorkerThread { reader.run() }
+      }
+      threads.append(WorkerThread { checkpointer.run() })
+      threads.append(WorkerThread { writer.run() })
+      self.threads = Mutex(threads)
+      self.folder = folder
+      self.state = state
+      self.writes = writes
+      self.reads = reads
+      self.checkpoints = checkpoints
+    } catch MigrationError.newerVersion(let found, let known) {
+      throw StoreError.newerVersion(found: found, known: known)
+    } catch MigrationError.foreign {
+      throw StoreError.damaged("\(folder.databasePath) belongs to another program")
+    } catch let error as SQLiteError {
+      throw Self.openingError(error, folder)
+    }
+  }
+
+  deinit { close() }
+
+  public func read<Value: Sendable>(
+    _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
+    completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+  ) {
+    let job = ReadJob { transaction in
+      let result = Result { try body(transaction) }
+      return { completion(result.mapError(StoreError.translating)) }
+    } fail: {
+      completion(.failure($0))
+    }
+    refuse(reads.push(job), job.fail)
+  }
+
+  public func write<Value: Sendable>(
+    _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+    completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+  ) {
+    let job = WriteJob { transaction in
+      let value = try body(transaction)
+      return { completion(.success(value)) }
+    } fail: {
+      completion(.failure($0))
+    }
+    refuse(writes.push(job), job.fail)
+  }
+
+  private func refuse<Job>(_ refusal: JobQueue<Job>.Refusal?, _ fail: (any Error) -> Void) {
+    switch refusal {
+    case .full: fail(StoreError.busy("too many calls wait for the store"))
+    case .closed: fail(StoreError.closed)
+    case nil: break
+    }
+  }
+
+  /// Performs what waits, then closes the files; what comes later fails with `.closed`. Returns when all is done,
+  /// unless it is called on a thread of the store. Further calls do nothing.
+  public func close() {
+    reads.close()
+    writes.close()
+    checkpoints.close()
+    let threads = threads.withLock { threads in
+      defer { threads = [] }
+      return threads
+    }
+    for thread in threads { thread.join() }
+    if !threads.isEmpty { folder.unlock() }
+  }
+
+  /// What was done so far; bodies that run are not counted yet.
+  public var counts: Counters { state.counts }
+
+  // MARK: Opening
+
+  private static func openWriter(_ folder: DataFolder) throws -> Connection {
+    let connection = try Connection(path: folder.databasePath)
+    // Also finds out whether it is a database at all, and whether a part of it is missing.
+    try connection.checkLayout(applicationID: Layout.applicationID, known: Layout.migrations.count)
+    try connection.execute("PRAGMA journal_mode = WAL")
+    try connection.execute(durable)
+    try connection.execute("PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY")
+    connection.ownCheckpoints()
+    try connection.migrate(applicationID: Layout.applicationID, Layout.migrations)
+    return connection
+  }
+
+  private static func openReader(_ folder: DataFolder) throws -> Connection {
+    let connection = try Connection(path: folder.databasePath, access: .readOnly)
+    try connection.execute("PRAGMA cache_size = -4000; PRAGMA temp_store = MEMORY")
+    return connection
+  }
+
+  private static func openCheckpointer(_ folder: DataFolder) throws -> Connection {
+    let connection = try Connection(path: folder.databasePath, access: .readWrite)
+    try connection.execute(durable)
+    return connection
+  }
+
+  /// Each commit is on the disk before it is answered. The log is cut to this size when it begins anew after a burst.
+  private static let durable = "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432"
+
+  private static func openingError(_ error: SQLiteError, _ folder: DataFolder) -> StoreError {
+    let path = folder.databasePath
+    return switch error.condition {
+    case .corrupt: .damaged("\(path) is damaged (\(error.message)): restore a backup")
+    case .notADatabase: .damaged("\(path) is not an SQLite database: restore a backup")
+    case .full: .full("no space is left for \(path)")
+    case .readOnly, .cannotOpen: .unwritable("\(path) cannot be opened for writing: \(error.message)")
+    case .busy: .inUse("\(path) is locked by another program")
+    case .syncFailed, .constraint, .other: StoreError(error)
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import VirgaSQLite
+import VirgaServer
+
+extension StoreError {
+  /// What an error inside a transaction is for the caller: SQLite's become ours, all others stay.
+  static func translating(_ error: any Error) -> any Error {
+    guard let error = error as? SQLiteError else { return error }
+    return StoreError(error)
+  }
+
+  init(_ error: SQLiteError) {
+    self =
+      switch error.condition {
+      case .busy: .busy("another program holds the database")
+      case .full: .full("no space is left for the database")
+      case .corrupt, .notADatabase: .damaged("the database is damaged: \(error.message)")
+      case .syncFailed: .damaged("the disk did not keep what was written; restart once it is sound")
+      case .readOnly, .cannotOpen: .unwritable("the database cannot be written: \(error.message)")
+      case .constraint, .other: .other(error.description)
+      }
+  }
+}

@@ -1,0 +1,190 @@
+import VirgaSQLite
+import VirgaServer
+
+/// A write that waits. `run` answers what tells the caller of its success, once that is durable.
+struct WriteJob: Sendable {
+  let run: @Sendable (any WriteTransaction) throws -> @Sendable () -> Void
+  let fail: @Sendable (any Error) -> Void
+}
+
+/// Performs writes, one after another, in groups: all that wait share one transaction and its one durable commit.
+///
+/// Each body has a savepoint of its own, so one that throws is undone alone. Nobody is answered before the commit; if
+/// that fails, all of the group fail.
+final class Writer {
+  private let connection: Connection
+  private let queue: JobQueue<WriteJob>
+  private let checkpoints: JobQueue<Void>
+  private let state: StoreState
+  private let options: SQLiteStore.Options
+  private let transaction: SQLiteTransaction
+  private let clock = ContinuousClock()
+  private var pace = GroupPace()
+  private var pagesAtCheckpoint = 0
+
+  init(
+    _ connection: Connection, queue: JobQueue<WriteJob>, checkpoints: JobQueue<Void>, state: StoreState,
+    options: SQLiteStore.Options
+  ) {
+    self.connection = connection
+    self.queue = queue
+    self.checkpoints = checkpoints
+    self.state = state
+    self.options = options
+    transaction = SQLiteTransaction(connection, isWriter: true)
+  }
+
+  /// Returns once the queue is closed and empty.
+  func run() {
+    while true {
+      let jobs = queue.take(atMost: options.jobsPerCommitMax)
+      if jobs.isEmpty { return }
+      performGroup(jobs)
+      checkpoint()
+    }
+  }
+
+  // MARK: A group
+
+  /// A job whose writes are in the open transaction.
+  private struct Performed {
+    let job: WriteJob
+    let succeed: @Sendable () -> Void
+  }
+
+  private func performGroup(_ first: [WriteJob]) {
+    let (statements, rows) = (connection.statementCount, connection.rowCount)
+    let start = clock.now
+    var performed: [Performed] = []
+    var count = 0
+    var jobs = first
+    var failure: (any Error)?
+    while !jobs.isEmpty {
+      for (offset, job) in jobs.enumerated() {
+        do {
+          try perform(job, &performed)
+        } catch {
+          // The transaction is gone: nothing of this group can be kept.
+          failure = error
+          for job in jobs[offset...] { job.fail(error) }
+          break
+        }
+      }
+      count += jobs.count
+      if failure != nil || count >= options.jobsPerCommitMax { break }
+      let wait = pace.wait(performedCount: count, elapsed: clock.now - start)
+      jobs = queue.take(atMost: options.jobsPerCommitMax - count, waiting: wait)
+    }
+    let commitStart = clock.now
+    if failure == nil && !performed.isEmpty { failure = commit() }
+    pace.note(jobCount: count, commit: clock.now - commitStart)
+    state.count {
+      $0.writes += count
+      $0.commits += failure == nil && !performed.isEmpty ? 1 : 0
+      $0.statements += connection.statementCount - statements
+      $0.rows += connection.rowCount - rows
+    }
+    for one in performed {
+      if let failure { one.job.fail(failure) } else { one.succeed() }
+    }
+  }
+
+  /// Performs one job. A job that fails alone is answered here.
+  /// - Throws: if the transaction cannot go on; the job is then still to be answered.
+  private func perform(_ job: WriteJob, _ performed: inout [Performed]) throws {
+    if state.diskHasFailed { throw StoreError(Self.diskFailed) }
+    // The first one needs no savepoint: the transaction itself can be undone.
+    let isFirst = performed.isEmpty
+    do {
+      if !connection.isInTransaction { try connection.statement(literal: "BEGIN IMMEDIATE").run() }
+      if !isFirst { try connection.statement(literal: "SAVEPOINT job").run() }
+    } catch {
+      try giveUp(error)
+    }
+    let changes = connection.totalChangeCount
+    let succeed: @Sendable () -> Void
+    transaction.begin()
+    do {
+      succeed = try job.run(transaction)
+      transaction.end()
+      // A full disk and the like end the whole transaction, whether or not the body lets the error through.
+      guard connection.isInTransaction else { throw StoreError.other("the transaction was ended by an error") }
+    } catch {
+      transaction.end()
+      if connection.totalChangeCount != changes { transaction.dropCaches() }
+      if !connection.isInTransaction && !isFirst { try giveUp(error) }
+      do {
+        if isFirst {
+          try connection.abandon()
+        } else {
+          try connection.statement(literal: "ROLLBACK TO job").run()
+          try connection.statement(literal: "RELEASE job").run()
+        }
+      } catch {
+        try giveUp(error)
+      }
+      job.fail(StoreError.translating(error))
+      return
+    }
+    if !isFirst {
+      do { try connection.statement(literal: "RELEASE job").run() } catch { try giveUp(error) }
+    }
+    performed.append(Performed(job: job, succeed: succeed))
+  }
+
+  /// Answers why it failed, if it did.
+  private func commit() -> (any Error)? {
+    do {
+      try connection.statement(literal: "COMMIT").run()
+      return nil
+    } catch {
+      if error.condition == .syncFailed { state.noteDiskFailure() }
+      do { try giveUp(error) } catch { return error }
+    }
+  }
+
+  /// Undoes the whole transaction.
+  private func giveUp(_ error: any Error) throws -> Never {
+    transaction.dropCaches()
+    // Undoing may fail too, on a disk that fails; what counts to the callers is the first error.
+    try? connection.abandon()
+    throw StoreError.translating(error)
+  }
+
+  private static let diskFailed = SQLiteError(condition: .syncFailed, code: 0, message: "the disk failed before")
+
+  // MARK: Checkpoints
+
+  private func checkpoint() {
+    let pages = connection.walPageCount
+    if pages < pagesAtCheckpoint { pagesAtCheckpoint = 0 }
+    if pages >= options.logPagesMax {
+      connection.checkpoint(state)
+      pagesAtCheckpoint = pages
+    } else if pages - pagesAtCheckpoint >= options.logPagesBeforeCheckpoint {
+      // A refusal means that one waits already.
+      if checkpoints.push(()) == nil { pagesAtCheckpoint = pages }
+    }
+  }
+}
+
+/// How long a group waits for further jobs before it commits.
+///
+/// Callers that were answered together come back together, but not at once. Without a wait, the first one back would
+/// have a commit for itself and the others would share the next: two commits in each round instead of one. A caller
+/// alone never waits.
+struct GroupPace {
+  private var expectedCount = 1
+  private var commit: Duration = .zero
+
+  /// - Returns: zero if the group has as many jobs as the last one, or took its time.
+  func wait(performedCount: Int, elapsed: Duration) -> Duration {
+    if performedCount >= expectedCount { return .zero }
+    return max(.zero, min(commit / 2, .milliseconds(2)) - elapsed)
+  }
+
+  mutating func note(jobCount: Int, commit duration: Duration) {
+    expectedCount = (expectedCount + jobCount + 1) / 2
+    commit = (commit * 3 + duration) / 4
+  }
+}

@@ -1,0 +1,150 @@
+import Testing
+import VirgaModel
+import VirgaServer
+import VirgaServerSQLite
+
+/// The memory store is small enough to be believed; SQLite must look the same after any sequence of verbs.
+struct StorePropertyTests {
+  static let names = (0..<12).map { RecordName("r\($0)") }
+  static let zones: [ZoneName] = ["a", "b", "c"]
+  static let checksums = ["x", "y", "z", "w"]
+  static let owners = ["ann", "bob"]
+  static let tokens = ["t", "u"]
+
+  struct GivenUp: Error {}
+
+  @Test(arguments: 1...6 as ClosedRange<UInt64>)
+  func anySequenceOfVerbsLooksTheSameOnBothStores(seed: UInt64) async throws {
+    let folder = TemporaryFolder()
+    let memory = MemoryStore()
+    var sqlite = try SQLiteStore(folder: folder.path)
+    var random = SeededRandom(seed: seed)
+    for round in 0..<60 {
+      let transactionSeed = random.next()
+      let expected = try await Self.outcome(on: memory, seed: transactionSeed)
+      let observed = try await Self.outcome(on: sqlite, seed: transactionSeed)
+      try #require(observed == expected, "seed \(seed), round \(round)")
+      if round % 20 == 19 {
+        sqlite.close()
+        sqlite = try SQLiteStore(folder: folder.path)
+      }
+      try #require(
+        try await sqlite.reading(Self.contents) == memory.reading(Self.contents), "seed \(seed), after round \(round)")
+    }
+    sqlite.close()
+  }
+
+  static func contents(_ transaction: any ReadTransaction) throws -> StoreContents {
+    try StoreContents(transaction, names: names, owners: owners, assets: checksums, tokens: tokens)
+  }
+
+  /// Runs one transaction of random verbs; answers what its reads saw, and whether it was kept.
+  static func outcome(on store: any Store, seed: UInt64) async throws -> [String] {
+    do {
+      return try await store.writing { transaction in
+        var random = SeededRandom(seed: seed)
+        var seen: [String] = []
+        for _ in 0..<Int.random(in: 1...15, using: &random) { try step(transaction, &random, &seen) }
+        if Int.random(in: 0..<4, using: &random) == 0 { throw GivenUp() }
+        return seen
+      }
+    } catch is GivenUp {
+      return ["given up"]
+    }
+  }
+
+  private static func pick<Element>(_ elements: [Element], _ random: inout SeededRandom) throws -> Element {
+    try #require(elements.randomElement(using: &random))
+  }
+
+  private static func zone(
+    _ transaction: any WriteTransaction, _ random: inout SeededRandom
+  ) throws -> ZoneRow {
+    let name = try pick(zones, &random)
+    if let zone = try transaction.zone(name, in: diary) { return zone }
+    if try transaction.database(diary) == nil { try transaction.put(DatabaseRow(key: diary, incarnation: 1)) }
+    var zone = ZoneRow(database: diary, name: name, incarnation: random.next())
+    try transaction.put(&zone)
+    return zone
+  }
+
+  private static func step(
+    _ transaction: any WriteTransaction, _ random: inout SeededRandom, _ seen: inout [String]
+  ) throws {
+    var zone = try zone(transaction, &random)
+    let moment = Timestamp(milliseconds: Int64.random(in: 0...max(1, zone.sequence), using: &random))
+    switch Int.random(in: 0..<20, using: &random) {
+    case 0..<9: try save(transaction, &zone, &random)
+    case 9:
+      var database = try #require(try transaction.database(diary))
+      database.sequence += 1
+      try transaction.put(database)
+      zone.databaseSequence = database.sequence
+      zone.isDeleted.toggle()
+      zone.deletionReason = zone.isDeleted ? .purged : nil
+      if zone.isDeleted { try transaction.removeRecords(of: zone) }
+      try transaction.put(&zone)
+    case 10: seen.append("dropped \(String(describing: try transaction.dropTombstones(in: zone, before: moment)))")
+    case 11:
+      try transaction.dropVersions(before: moment, keeping: Int.random(in: 0...4, using: &random))
+    case 12, 13:
+      let kind = try pick(Entity.Kind.allCases, &random)
+      let key = "k\(Int.random(in: 0..<4, using: &random))"
+      if Bool.random(using: &random) {
+        try transaction.put(
+          Entity(
+            kind, key: key, owner: try pick(owners + [""], &random), value: [UInt8.random(in: 0...9, using: &random)]))
+      } else {
+        try transaction.removeEntity(kind, key: key)
+      }
+      seen.append("entity \(String(describing: try transaction.entity(kind, key: key)))")
+    case 14:
+      let checksum = try pick(checksums, &random)
+      if Bool.random(using: &random) {
+        try transaction.put(AssetRow(checksum: checksum, size: 3, uploaded: moment))
+      } else {
+        try transaction.removeAsset(checksum)
+      }
+    case 15, 16:
+      let key = "n\(Int.random(in: 0..<130, using: &random))"
+      for _ in 0..<Int.random(in: 1...40, using: &random) {
+        try transaction.append(
+          NotificationRow(
+            pushToken: try pick(tokens, &random), coalescingKey: key + "\(Int.random(in: 0..<9, using: &random))",
+            payload: [UInt8.random(in: 0...255, using: &random)]))
+      }
+    case 17:
+      let waiting = try transaction.notifications(for: try pick(tokens, &random), limit: 5)
+      try transaction.removeNotifications(waiting.map(\.id))
+    default:
+      let position = Int64.random(in: -1...zone.sequence + 1, using: &random)
+      let limit = Int.random(in: 0...6, using: &random)
+      seen.append("\(try transaction.changes(in: zone, after: position, limit: limit))")
+      seen.append("\(try transaction.changes(in: zone, before: position, limit: limit))")
+      let name = try pick(names, &random)
+      seen.append("\(String(describing: try transaction.version(position, of: name, in: zone)))")
+      seen.append("\(try transaction.versions(of: name, in: zone))")
+    }
+  }
+
+  private static func save(
+    _ transaction: any WriteTransaction, _ zone: inout ZoneRow, _ random: inout SeededRandom
+  ) throws {
+    zone.sequence += Int64.random(in: 1...3, using: &random)
+    try transaction.put(&zone)
+    let name = try pick(names, &random)
+    var record = StoredRecord(
+      name: name, type: try pick(["Entry", "Photo"], &random), sequence: zone.sequence,
+      created: stamp(1, user: try pick(["_ann", "_bob"], &random)), modified: stamp(zone.sequence),
+      fieldsJSON: [UInt8](repeating: 65, count: Int.random(in: 0...6_000, using: &random)))
+    if Int.random(in: 0..<4, using: &random) == 0 { record.isDeleted = true }
+    if Bool.random(using: &random) {
+      record.parent = Reference(recordName: try pick(names, &random))
+      record.references = [
+        StoredReference(target: try pick(names, &random), kind: try pick([.parent, .validate, .deleteSelf], &random))
+      ]
+    }
+    if !record.isDeleted && Bool.random(using: &random) { record.assetChecksums = [try pick(checksums, &random)] }
+    try transaction.save(record, in: zone, keepsVersion: Bool.random(using: &random))
+  }
+}
