@@ -16,32 +16,44 @@ final class SocketClient {
 
   static let patience: Int32 = 8_000
 
+  private let isVersion6: Bool
+
   init(port: UInt16, isVersion6: Bool = false, receiveBuffer: Int32? = nil) {
+    self.isVersion6 = isVersion6
     descriptor = socket(isVersion6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     if var size = receiveBuffer {
       setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
     }
+    if port != 0 { connect(port: port) }
+  }
+
+  /// A client that has its descriptor and does not connect yet.
+  static func unconnected() -> SocketClient { SocketClient(port: 0) }
+
+  func connect(port: UInt16) {
     var result: Int32
     if isVersion6 {
       var address = sockaddr_in6()
       address.sin6_family = sa_family_t(AF_INET6)
       address.sin6_port = port.bigEndian
       address.sin6_addr = in6addr_loopback
-      result = withUnsafeBytes(of: &address) { bytes in
-        connect(descriptor, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(bytes.count))
-      }
+      result = connect(to: &address)
     } else {
       var address = sockaddr_in()
       address.sin_family = sa_family_t(AF_INET)
       address.sin_port = port.bigEndian
       address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-      result = withUnsafeBytes(of: &address) { bytes in
-        connect(descriptor, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(bytes.count))
-      }
+      result = connect(to: &address)
     }
     precondition(result == 0, "connect failed: \(errno)")
     var on: Int32 = 1
     setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+  }
+
+  private func connect<Address>(to address: inout Address) -> Int32 {
+    withUnsafeBytes(of: &address) { bytes in
+      Glibc.connect(descriptor, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(bytes.count))
+    }
   }
 
   deinit { Glibc.close(descriptor) }
@@ -68,6 +80,9 @@ final class SocketClient {
     var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     return poll(&entry, 1, milliseconds) > 0
   }
+
+  /// Reads what is there into `buffer` and forgets it.
+  func receiveNow(_ buffer: inout [UInt8]) -> Int { recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT)) }
 
   /// Reads once; false at the end of the stream or of the client's patience.
   private func receive() -> Bool {

@@ -3,7 +3,8 @@ import Synchronization
 import VirgaHTTP
 
 /// A server on a free port with a handler that answers by path:
-/// `/hello`, `/echo`, `/park` (until woken or cancelled), `/count/N`, `/file/OFFSET/LENGTH`, `/store` (streams the body
+/// `/hello`, `/echo`, `/park` (until woken or cancelled), `/stubborn` (until woken),
+/// `/count/N`, `/file/OFFSET/LENGTH`, `/store` (streams the body
 /// into `directory`, answers its size and checksum), `/small` (takes 10 bytes), `/refused` (reads no body).
 final class SocketTestServer: HTTPHandler {
   let lot = ParkingLot()
@@ -18,7 +19,8 @@ final class SocketTestServer: HTTPHandler {
 
   /// Runs `body` with a server and stops it.
   static func run<Result>(
-    host: String = "127.0.0.1", _ configure: (inout HTTPConfiguration) -> Void = { _ in },
+    host: String = "127.0.0.1", drain: Duration = .milliseconds(500),
+    _ configure: (inout HTTPConfiguration) -> Void = { _ in },
     _ body: (SocketTestServer, UInt16) async throws -> Result
   ) async throws -> Result {
     let handler = SocketTestServer()
@@ -30,7 +32,8 @@ final class SocketTestServer: HTTPHandler {
     handler.server.withLock { $0 = server }
     let result: Swift.Result<Result, any Error>
     do { result = .success(try await body(handler, port)) } catch { result = .failure(error) }
-    await server.stop(drain: .milliseconds(500))
+    await server.stop(drain: drain)
+    handler.lot.wakeAll()
     for file in handler.files { unlink("\(handler.directory)/\(file)") }
     rmdir(handler.directory)
     return try result.get()
@@ -49,6 +52,12 @@ final class SocketTestServer: HTTPHandler {
       if !name.hasPrefix(".") { names.append(name) }
     }
     return names.sorted()
+  }
+
+  func write(_ bytes: [UInt8], to name: String) {
+    let descriptor = open("\(directory)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+    precondition(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
+    close(descriptor)
   }
 
   /// Polls until `condition` holds; false after some seconds. Yields the thread in between.
@@ -81,6 +90,9 @@ final class SocketTestServer: HTTPHandler {
     case ("echo", .bytes(let bytes)): return HTTPResponse(status: 200, body: .bytes(bytes))
     case ("park", _):
       let word = await lot.park()
+      return HTTPResponse(status: 200, body: .bytes(Array(word.utf8)))
+    case ("stubborn", _):
+      let word = await lot.parkWhateverHappens()
       return HTTPResponse(status: 200, body: .bytes(Array(word.utf8)))
     case ("count", _):
       return HTTPResponse(status: 200, body: .bytes(Self.pattern(count: Int(parts[1]) ?? 0)))
@@ -173,6 +185,15 @@ final class ParkingLot: Sendable {
         return waiting
       }
       waiting?.resume(returning: "cancelled")
+    }
+  }
+
+  func parkWhateverHappens() async -> String {
+    await withCheckedContinuation { continuation in
+      state.withLock { state in
+        state.next += 1
+        state.waiting[state.next] = continuation
+      }
     }
   }
 
