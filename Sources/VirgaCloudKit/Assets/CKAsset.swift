@@ -31,6 +31,9 @@ public final class CKAsset: NSObject, Sendable {
 
   package var isUploaded: Bool { !model.fileChecksum.isEmpty }
 
+  /// Takes over what the service knows of the bytes; the file stays where it is.
+  func finishUpload(_ value: AssetValue) { state.withLock { $0.value = value } }
+
   func place(at fileURL: URL) { state.withLock { $0.fileURL = fileURL } }
 
   public override func isEqual(_ object: Any?) -> Bool {

@@ -1,6 +1,11 @@
 public import Foundation
+package import VirgaModel
+package import VirgaWire
 
 /// One database of a container.
+///
+/// Every call throws `CKError`. Calls for several items give a result for each, and throw only when nothing was tried;
+/// calls for one item throw that item's own error.
 public final class CKDatabase: NSObject, Sendable {
   /// Whose data a database holds.
   public enum Scope: Int, Sendable {
@@ -13,6 +18,39 @@ public final class CKDatabase: NSObject, Sendable {
   }
 
   public let databaseScope: Scope
+  package let container: ContainerID
+  package let service: Service
+  let assets: AssetStore
 
-  init(_ databaseScope: Scope) { self.databaseScope = databaseScope }
+  init(_ databaseScope: Scope, of container: ContainerID, on service: Service, assets: AssetStore) {
+    self.databaseScope = databaseScope
+    self.container = container
+    self.service = service
+    self.assets = assets
+  }
+
+  /// Performs a call of the protocol in this database, with the device's session.
+  /// - Parameter zone: Where records of the answer lie that do not say so themselves.
+  /// - Throws: `CKError`, if the call failed as a whole.
+  package func perform(
+    _ call: Call, in zone: ZoneID = ZoneID(.default, owner: .defaultOwner)
+  ) async throws -> Reply {
+    if Task.isCancelled { throw CKError(TransportError.cancelled) }
+    return try await service.perform(call, container: container, scope: scope, zone: zone)
+  }
+
+  private var scope: DatabaseScope {
+    switch databaseScope {
+    case .public: .public
+    case .private: .private
+    case .shared: .shared
+    }
+  }
+
+  /// The zone as apps name it: their own without its owner's name, which only the service knows.
+  func local(_ zone: ZoneID) -> ZoneID {
+    databaseScope == .shared ? zone : ZoneID(zone.name, owner: .defaultOwner)
+  }
+
+  public override var description: String { "<CKDatabase \(databaseScope) of \(container)>" }
 }

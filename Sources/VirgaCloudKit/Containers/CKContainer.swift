@@ -1,0 +1,140 @@
+public import Foundation
+import Synchronization
+import VirgaAuth
+package import VirgaModel
+
+/// Whether the device has an account.
+public enum CKAccountStatus: Int, Sendable {
+  case couldNotDetermine = 0
+  case available = 1
+  case restricted = 2
+  case noAccount = 3
+  case temporarilyUnavailable = 4
+}
+
+/// The databases of one app, or of several that share them.
+///
+/// Which server a container is on, and which one is the default container, is configuration: `ServiceSettings` says where
+/// it comes from. No login is needed: the first request makes an account for this device.
+public final class CKContainer: NSObject, Sendable {
+  private let id: ContainerID
+  package let service: Service
+  public let privateCloudDatabase: CKDatabase
+  public let publicCloudDatabase: CKDatabase
+  public let sharedCloudDatabase: CKDatabase
+  /// The user, as the account that was asked for.
+  private let user = Mutex<(account: AccountID?, name: UserName)?>(nil)
+
+  /// The container that belongs to this program.
+  public class func `default`() -> CKContainer { Process.defaultContainer }
+
+  public convenience init(identifier containerIdentifier: String) {
+    self.init(ContainerID(containerIdentifier), on: Process.service)
+  }
+
+  package init(_ id: ContainerID, on service: Service) {
+    self.id = id
+    self.service = service
+    let assets = AssetStore(service: service, container: id)
+    func database(_ scope: CKDatabase.Scope) -> CKDatabase { CKDatabase(scope, of: id, on: service, assets: assets) }
+    privateCloudDatabase = database(.private)
+    publicCloudDatabase = database(.public)
+    sharedCloudDatabase = database(.shared)
+  }
+
+  public var containerIdentifier: String? { id.rawValue }
+
+  public func database(with databaseScope: CKDatabase.Scope) -> CKDatabase {
+    switch databaseScope {
+    case .public: publicCloudDatabase
+    case .private: privateCloudDatabase
+    case .shared: sharedCloudDatabase
+    }
+  }
+
+  // MARK: The account
+
+  /// Whether there is an account, from what lies on this device: it needs no network and does not wait.
+  ///
+  /// A device that was never used is `available`, because its first request makes an account. It is `noAccount` once
+  /// the server has refused that, or has removed the device from its account.
+  public func accountStatus() async throws -> CKAccountStatus { service.accountStatus }
+
+  public func accountStatus(completionHandler: @escaping @Sendable (CKAccountStatus, (any Error)?) -> Void) {
+    completionHandler(service.accountStatus, nil)
+  }
+
+  /// The record of this user, whose name differs from container to container. Asks the service once.
+  public func userRecordID() async throws -> CKRecord.ID {
+    if let known = user.withLock({ $0 }), known.account == service.accountID { return CKRecord.ID(user: known.name) }
+    guard case .user(let name) = try await publicCloudDatabase.perform(.usersCaller) else {
+      throw CKError(.internalError, "The service did not say who the user is.")
+    }
+    let account = service.accountID
+    user.withLock { $0 = (account, name) }
+    return CKRecord.ID(user: name)
+  }
+
+  public func fetchUserRecordID(completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void) {
+    callBack(completionHandler) { try await self.userRecordID() }
+  }
+
+  public override var description: String { "<CKContainer \(id)>" }
+}
+
+/// What a program has one of.
+private enum Process {
+  static let defaultContainer = CKContainer(settings.container, on: service)
+  static let service = settings.service
+
+  private static let settings: (container: ContainerID, service: Service) = {
+    let program = CommandLine.arguments.first ?? "program"
+    let variables = ProcessInfo.processInfo.environment
+    do {
+      let settings = try ServiceSettings(environment: variables, program: program)
+      let service = Service(
+        endpoint: settings.endpoint, environment: settings.environment, home: settings.home,
+        transport: CurlTransport())
+      return (settings.defaultContainer, service)
+    } catch {
+      // Settings that cannot be read must not stop the app, which works without a server; and guessing another server
+      // could send data where they do not belong.
+      let service = Service(
+        endpoint: "", environment: .development, home: VirgaHome(environment: variables),
+        transport: NoTransport(reason: "\(error)"))
+      return ("iCloud.unknown", service)
+    }
+  }()
+}
+
+/// Stands where nobody knows the server.
+private struct NoTransport: Transport {
+  let reason: String
+  func send(_ request: TransportRequest) async throws -> TransportResponse { throw TransportError.file(reason) }
+}
+
+/// Runs the async form of a call for its form with a completion handler.
+func callBack<Value: Sendable>(
+  _ completionHandler: @escaping @Sendable (Value?, (any Error)?) -> Void,
+  _ body: @escaping @Sendable () async throws -> Value
+) {
+  callBack(
+    { result in
+      switch result {
+      case .success(let value): completionHandler(value, nil)
+      case .failure(let error): completionHandler(nil, error)
+      }
+    }, body)
+}
+
+func callBack<Value: Sendable>(
+  _ completionHandler: @escaping @Sendable (Result<Value, any Error>) -> Void,
+  _ body: @escaping @Sendable () async throws -> Value
+) {
+  // A caller that is not async has no task whose executor could be kept: the global one is the only place to go.
+  Task {
+    let result: Result<Value, any Error>
+    do { result = .success(try await body()) } catch { result = .failure(error) }
+    completionHandler(result)
+  }
+}

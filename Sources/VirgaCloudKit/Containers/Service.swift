@@ -1,0 +1,161 @@
+public import Foundation
+import Synchronization
+package import VirgaAuth
+package import VirgaModel
+import VirgaWire
+
+/// A server as this device sees it: its address, the device's account there, and the way to it.
+package final class Service: Sendable {
+  package let endpoint: String
+  package let environment: VirgaModel.Environment
+  package let transport: any Transport
+  /// Where fetched assets are kept.
+  package let cacheFolder: String
+  /// Names this process to the service, which does not tell it of its own changes.
+  package let clientID = UUID().uuidString
+  private let accounts: AccountClient
+  private let refusal = Mutex<CKError?>(nil)
+
+  /// - Parameter deviceName: What other devices of the account see.
+  package init(
+    endpoint: String, environment: VirgaModel.Environment, home: VirgaHome, transport: any Transport,
+    deviceName: String = ProcessInfo.processInfo.hostName,
+    now: @escaping @Sendable () -> Timestamp = { Timestamp(Date()) }
+  ) {
+    self.endpoint = endpoint
+    self.environment = environment
+    self.transport = transport
+    cacheFolder = home.path + "/cache"
+    accounts = AccountClient(
+      home: home, endpoint: endpoint, transport: AccountRequests(endpoint: endpoint, transport: transport),
+      deviceName: deviceName, now: now)
+  }
+
+  // MARK: The account
+
+  /// What is known of the account without asking anybody. A device without an account counts as having one, because
+  /// its first request makes one, unless the server has refused that.
+  var accountStatus: CKAccountStatus {
+    if refusal.withLock({ $0 }) != nil { return .noAccount }
+    do {
+      _ = try accounts.knownAccount()
+      return .available
+    } catch {
+      return .couldNotDetermine
+    }
+  }
+
+  /// The account, where the device has one already.
+  package var accountID: AccountID? {
+    guard let account = try? accounts.knownAccount() else { return nil }
+    return account.account
+  }
+
+  private func session() async throws -> AccountClient.Session {
+    let before = accountID
+    do {
+      let session = try await accounts.session()
+      let wasRefused = refusal.withLock { refusal in
+        defer { refusal = nil }
+        return refusal != nil
+      }
+      if before != session.account || wasRefused { announceAccountChange() }
+      return session
+    } catch let error as AccountError {
+      let error = CKError(error)
+      if error.code == .notAuthenticated {
+        let isNew = refusal.withLock { refusal in
+          defer { refusal = error }
+          return refusal == nil
+        }
+        if isNew { announceAccountChange() }
+      }
+      throw error
+    }
+  }
+
+  private func announceAccountChange() { NotificationCenter.default.post(name: .CKAccountChanged, object: nil) }
+
+  // MARK: Calls
+
+  /// Performs a call of the protocol.
+  /// - Parameter zone: Where records of the answer lie that do not say so themselves.
+  /// - Throws: `CKError`, if the call failed as a whole.
+  func perform(
+    _ call: Call, container: ContainerID, scope: DatabaseScope, zone: ZoneID
+  ) async throws -> Reply {
+    let endpoint = Endpoint(container: container, environment: environment, scope: scope, operation: call.operation)
+    var request = TransportRequest(method: "POST", url: self.endpoint + endpoint.path + "?clientId=\(clientID)")
+    request.body = .bytes(call.encoded())
+    request.isRepeatable = call.operation.isReadOnly
+    request.headers = [("Content-Type", "application/json"), ("X-Virga-Extensions", "1")]
+    if let limit = call.largePageLimit { request.headers.append(("X-Virga-Page", String(limit))) }
+    let answer = try await authorized(request)
+    do {
+      return try Reply(decoding: answer.body, for: call.operation, in: zone)
+    } catch {
+      throw CKError(
+        .internalError, "The service answered \(call.operation.rawValue) with what cannot be read: \(error)")
+    }
+  }
+
+  /// Sends a request with a session, with a new one if the service has ended the first.
+  /// - Throws: `CKError` for an answer that is no success.
+  private func authorized(_ request: TransportRequest) async throws -> TransportResponse {
+    var isRetry = false
+    while true {
+      let session = try await session()
+      var signed = request
+      signed.headers.append(("X-Virga-Session", session.token))
+      let answer = try await send(signed)
+      if answer.status == 200 { return answer }
+      if (answer.status == 401 || answer.status == 421) && !isRetry {
+        isRetry = true
+        await accounts.drop(session)
+        continue
+      }
+      throw CKError(answer, item: .request)
+    }
+  }
+
+  /// Sends a request as it is.
+  /// - Throws: `CKError` if no answer came.
+  func send(_ request: TransportRequest) async throws -> TransportResponse {
+    do { return try await transport.send(request) } catch let error as TransportError { throw CKError(error) }
+  }
+}
+
+extension Call {
+  /// How many records a page may have; feeds are read in larger pages than other clients get.
+  fileprivate var largePageLimit: Int? {
+    switch self {
+    case .changesZone, .recordsChanges: Limits.recordsPerLargePageMax
+    default: nil
+    }
+  }
+}
+
+/// Carries the account's requests over the same transport as all others.
+private struct AccountRequests: AccountTransport {
+  let endpoint: String
+  let transport: any Transport
+
+  func send(
+    method: String, path: String, headers: [(name: String, value: String)], body: [UInt8]
+  ) async throws -> (status: Int, body: [UInt8]) {
+    var request = TransportRequest(method: method, url: endpoint + path)
+    request.headers = headers
+    request.body = .bytes(body)
+    do {
+      let answer = try await transport.send(request)
+      return (answer.status, answer.body)
+    } catch let error as TransportError {
+      throw CKError(error)
+    }
+  }
+}
+
+extension Notification.Name {
+  /// Posted after the account of this device came, went or changed; ask `accountStatus()` again. Any thread may post it.
+  public static let CKAccountChanged = Notification.Name("CKAccountChangedNotification")
+}

@@ -1,0 +1,174 @@
+import VirgaModel
+import VirgaWire
+
+extension CKDatabase {
+  /// What happened to zones.
+  public enum DatabaseChange {
+    /// Something in the zone changed.
+    public struct Modification: Hashable, Sendable {
+      public let zoneID: CKRecordZone.ID
+    }
+
+    /// The zone is gone.
+    public struct Deletion: Hashable, Sendable {
+      public enum Reason: Hashable, Sendable {
+        /// An app deleted it.
+        case deleted
+        /// Its user erased it in the settings: erase it here too, and do not upload it again.
+        case purged
+        /// Its user reset their encrypted data: upload it again.
+        case encryptedDataReset
+      }
+
+      public let zoneID: CKRecordZone.ID
+      public let reason: Reason
+      public var purged: Bool { reason == .purged }
+    }
+  }
+
+  /// What happened to records.
+  public enum RecordZoneChange {
+    public struct Modification: Hashable, Sendable {
+      public let record: CKRecord
+    }
+
+    public struct Deletion: Hashable, Sendable {
+      public let recordID: CKRecord.ID
+      public let recordType: CKRecord.RecordType
+    }
+  }
+
+  /// The zones that changed since a reader last asked.
+  /// - Parameter changeToken: Where the reader stopped; nil reads from the beginning.
+  /// - Throws: `changeTokenExpired`: start again from nil.
+  public func databaseChanges(
+    since changeToken: CKServerChangeToken?, resultsLimit: Int? = nil
+  ) async throws -> (
+    modifications: [DatabaseChange.Modification], deletions: [DatabaseChange.Deletion],
+    changeToken: CKServerChangeToken, moreComing: Bool
+  ) {
+    guard databaseScope != .public else {
+      throw CKError(.badDatabase, "The changes of the public database cannot be followed.")
+    }
+    let request = DatabaseChangesRequest(syncToken: changeToken?.text, resultsLimit: resultsLimit)
+    guard case .databaseChanges(let reply) = try await perform(.changesDatabase(request)) else {
+      throw CKError.unexpected("changes/database")
+    }
+    var modifications: [DatabaseChange.Modification] = []
+    var deletions: [DatabaseChange.Deletion] = []
+    for result in reply.zones {
+      // A zone that cannot be told of now is told of again: it stays after the reader's token.
+      guard case .zone(let zone) = result else { continue }
+      let id = CKRecordZone.ID(local(zone.id))
+      if zone.isDeleted {
+        deletions.append(DatabaseChange.Deletion(zoneID: id, reason: .init(zone.deletionReason)))
+      } else {
+        modifications.append(DatabaseChange.Modification(zoneID: id))
+      }
+    }
+    return (modifications, deletions, CKServerChangeToken(reply.syncToken), reply.moreComing)
+  }
+
+  /// The records of a zone that changed since a reader last asked: their latest state, and deletions.
+  ///
+  /// Assets come with their records: those that are not in the cache are downloaded. Leave them out of `desiredKeys` to
+  /// fetch them later, with `records(for:desiredKeys:)`.
+  /// - Parameter changeToken: Where the reader stopped; nil reads from the beginning, and tells of no deletions.
+  /// - Throws: `changeTokenExpired`: start again from nil. `zoneNotFound`, `userDeletedZone`.
+  public func recordZoneChanges(
+    inZoneWith zoneID: CKRecordZone.ID, since changeToken: CKServerChangeToken?,
+    desiredKeys: [CKRecord.FieldKey]? = nil, resultsLimit: Int? = nil
+  ) async throws -> (
+    modificationResultsByID: [CKRecord.ID: Result<RecordZoneChange.Modification, any Error>],
+    deletions: [RecordZoneChange.Deletion], changeToken: CKServerChangeToken, moreComing: Bool
+  ) {
+    let page = try await recordZonePage(
+      inZoneWith: zoneID, since: changeToken, desiredKeys: desiredKeys, resultsLimit: resultsLimit)
+    var modifications: [CKRecord.ID: Result<RecordZoneChange.Modification, any Error>] = [:]
+    for (id, result) in page.records { modifications[id] = result.map { RecordZoneChange.Modification(record: $0) } }
+    return (modifications, page.deletions, page.changeToken, page.moreComing)
+  }
+
+  /// A page of a zone's changes, in the order of the feed.
+  package struct RecordZonePage: Sendable {
+    package var records: [(id: CKRecord.ID, result: Result<CKRecord, any Error>)]
+    package var deletions: [RecordZoneChange.Deletion]
+    package var changeToken: CKServerChangeToken
+    package var moreComing: Bool
+  }
+
+  package func recordZonePage(
+    inZoneWith zoneID: CKRecordZone.ID, since changeToken: CKServerChangeToken?,
+    desiredKeys: [CKRecord.FieldKey]? = nil, resultsLimit: Int? = nil
+  ) async throws -> RecordZonePage {
+    guard databaseScope != .public else {
+      throw CKError(.badDatabase, "The changes of the public database cannot be followed.")
+    }
+    var request = ZoneChangesRequest(
+      zone: ZoneSelector(zoneID.model), syncToken: changeToken?.text, resultsLimit: resultsLimit)
+    request.desiredKeys = desiredKeys?.map { FieldName($0) }
+    guard case .zoneChanges(let results) = try await perform(.changesZone([request]), in: zoneID.model),
+      let result = results.first
+    else { throw CKError.unexpected("changes/zone") }
+    switch result {
+    case .failure(_, let error): throw CKError(error, item: .zone)
+    case .page(let page):
+      let deletions = page.records.compactMap { result -> RecordZoneChange.Deletion? in
+        guard case .deleted(let name, _, let type) = result else { return nil }
+        let id = CKRecord.ID(RecordID(name, in: zoneID.model))
+        return RecordZoneChange.Deletion(recordID: id, recordType: type?.rawValue ?? "")
+      }
+      return RecordZonePage(
+        records: await records(from: page.records, in: zoneID.model), deletions: deletions,
+        changeToken: CKServerChangeToken(page.syncToken), moreComing: page.moreComing)
+    }
+  }
+
+  // MARK: With completion handlers
+
+  @preconcurrency
+  public func fetchDatabaseChanges(
+    since changeToken: CKServerChangeToken?, resultsLimit: Int? = nil,
+    completionHandler:
+      @escaping @Sendable (
+        Result<
+          (
+            modifications: [DatabaseChange.Modification], deletions: [DatabaseChange.Deletion],
+            changeToken: CKServerChangeToken, moreComing: Bool
+          ), any Error
+        >
+      ) -> Void
+  ) {
+    callBack(completionHandler) { try await self.databaseChanges(since: changeToken, resultsLimit: resultsLimit) }
+  }
+
+  @preconcurrency
+  public func fetchRecordZoneChanges(
+    inZoneWith zoneID: CKRecordZone.ID, since changeToken: CKServerChangeToken?,
+    desiredKeys: [CKRecord.FieldKey]? = nil, resultsLimit: Int? = nil,
+    completionHandler:
+      @escaping @Sendable (
+        Result<
+          (
+            modificationResultsByID: [CKRecord.ID: Result<RecordZoneChange.Modification, any Error>],
+            deletions: [RecordZoneChange.Deletion], changeToken: CKServerChangeToken, moreComing: Bool
+          ), any Error
+        >
+      ) -> Void
+  ) {
+    callBack(completionHandler) {
+      try await self.recordZoneChanges(
+        inZoneWith: zoneID, since: changeToken, desiredKeys: desiredKeys, resultsLimit: resultsLimit)
+    }
+  }
+}
+
+extension CKDatabase.DatabaseChange.Deletion.Reason {
+  init(_ reason: ZoneDeletionReason?) {
+    switch reason {
+    case .purged: self = .purged
+    case .encryptedDataReset: self = .encryptedDataReset
+    case .deleted, nil: self = .deleted
+    }
+  }
+}

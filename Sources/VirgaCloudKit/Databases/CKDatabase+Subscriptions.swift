@@ -1,0 +1,178 @@
+import VirgaModel
+import VirgaWire
+
+extension CKDatabase {
+  public func allSubscriptions() async throws -> [CKSubscription] {
+    guard case .subscriptions(let results) = try await perform(.subscriptionsList) else {
+      throw CKError.unexpected("subscriptions/list")
+    }
+    return results.compactMap { result in
+      if case .subscription(let subscription) = result { subscription.object(in: self) } else { nil }
+    }
+  }
+
+  public func subscription(for subscriptionID: CKSubscription.ID) async throws -> CKSubscription {
+    try await subscriptions(for: [subscriptionID]).only(subscriptionID)
+  }
+
+  public func subscriptions(
+    for ids: [CKSubscription.ID]
+  ) async throws -> [CKSubscription.ID: Result<CKSubscription, any Error>] {
+    var found: [CKSubscription.ID: Result<CKSubscription, any Error>] = [:]
+    for part in ids.chunks(of: Limits.operationsPerRequestMax) {
+      let call = Call.subscriptionsLookup(SubscriptionsLookupRequest(ids: part.map { SubscriptionID($0) }))
+      guard case .subscriptions(let results) = try await perform(call), results.count == part.count else {
+        throw CKError.unexpected("subscriptions/lookup")
+      }
+      for (id, result) in zip(part, results) { found[id] = subscription(of: result) }
+    }
+    return found
+  }
+
+  /// Saves a subscription. Saving the same one again succeeds.
+  public func save(_ subscription: CKSubscription) async throws -> CKSubscription {
+    try await modifySubscriptions(saving: [subscription], deleting: []).saveResults.only(subscription.subscriptionID)
+  }
+
+  @discardableResult
+  public func deleteSubscription(withID subscriptionID: CKSubscription.ID) async throws -> CKSubscription.ID {
+    try await modifySubscriptions(saving: [], deleting: [subscriptionID]).deleteResults.only(subscriptionID)
+    return subscriptionID
+  }
+
+  public func modifySubscriptions(
+    saving subscriptionsToSave: [CKSubscription], deleting subscriptionIDsToDelete: [CKSubscription.ID]
+  ) async throws -> (
+    saveResults: [CKSubscription.ID: Result<CKSubscription, any Error>],
+    deleteResults: [CKSubscription.ID: Result<Void, any Error>]
+  ) {
+    let count = subscriptionsToSave.count + subscriptionIDsToDelete.count
+    try CKError.checkBatch(count)
+    guard count > 0 else { return ([:], [:]) }
+    let saves = try subscriptionsToSave.map { SubscriptionsModifyRequest.Operation(.create, try $0.model()) }
+    let deletions = subscriptionIDsToDelete.map { id in
+      SubscriptionsModifyRequest.Operation(.delete, Subscription(id: SubscriptionID(id), kind: .database))
+    }
+    let call = Call.subscriptionsModify(SubscriptionsModifyRequest(operations: saves + deletions))
+    guard case .subscriptions(let results) = try await perform(call), results.count == count else {
+      throw CKError.unexpected("subscriptions/modify")
+    }
+    var saved: [CKSubscription.ID: Result<CKSubscription, any Error>] = [:]
+    var deleted: [CKSubscription.ID: Result<Void, any Error>] = [:]
+    for (subscription, result) in zip(subscriptionsToSave, results) {
+      if case .failure(_, let error) = result {
+        saved[subscription.subscriptionID] = .failure(CKError(error, item: .subscription))
+      } else {
+        saved[subscription.subscriptionID] = .success(subscription)
+      }
+    }
+    for (id, result) in zip(subscriptionIDsToDelete, results.dropFirst(subscriptionsToSave.count)) {
+      if case .failure(_, let error) = result {
+        deleted[id] = .failure(CKError(error, item: .subscription))
+      } else {
+        deleted[id] = .success(())
+      }
+    }
+    return (saved, deleted)
+  }
+
+  private func subscription(of result: SubscriptionResult) -> Result<CKSubscription, any Error> {
+    switch result {
+    case .subscription(let subscription):
+      if let object = subscription.object(in: self) { return .success(object) }
+      return .failure(CKError(.incompatibleVersion, "This version cannot read the subscription."))
+    case .deleted: return .failure(CKError(.unknownItem, "The subscription was deleted."))
+    case .failure(_, let error): return .failure(CKError(error, item: .subscription))
+    }
+  }
+
+  // MARK: With completion handlers
+
+  public func fetchAllSubscriptions(
+    completionHandler: @escaping @Sendable ([CKSubscription]?, (any Error)?) -> Void
+  ) {
+    callBack(completionHandler) { try await self.allSubscriptions() }
+  }
+
+  @preconcurrency
+  public func fetch(
+    withSubscriptionID subscriptionID: CKSubscription.ID,
+    completionHandler: @escaping @Sendable (CKSubscription?, (any Error)?) -> Void
+  ) {
+    callBack(completionHandler) { try await self.subscription(for: subscriptionID) }
+  }
+
+  @preconcurrency
+  public func fetch(
+    withSubscriptionIDs subscriptionIDs: [CKSubscription.ID],
+    completionHandler:
+      @escaping @Sendable (
+        Result<[CKSubscription.ID: Result<CKSubscription, any Error>], any Error>
+      ) -> Void
+  ) {
+    callBack(completionHandler) { try await self.subscriptions(for: subscriptionIDs) }
+  }
+
+  public func save(
+    _ subscription: CKSubscription, completionHandler: @escaping @Sendable (CKSubscription?, (any Error)?) -> Void
+  ) {
+    callBack(completionHandler) { try await self.save(subscription) }
+  }
+
+  @preconcurrency
+  public func delete(
+    withSubscriptionID subscriptionID: CKSubscription.ID,
+    completionHandler: @escaping @Sendable (String?, (any Error)?) -> Void
+  ) {
+    callBack(completionHandler) { try await self.deleteSubscription(withID: subscriptionID) }
+  }
+
+  @preconcurrency
+  public func modifySubscriptions(
+    saving subscriptionsToSave: [CKSubscription], deleting subscriptionIDsToDelete: [CKSubscription.ID],
+    completionHandler:
+      @escaping @Sendable (
+        Result<
+          (
+            saveResults: [CKSubscription.ID: Result<CKSubscription, any Error>],
+            deleteResults: [CKSubscription.ID: Result<Void, any Error>]
+          ), any Error
+        >
+      ) -> Void
+  ) {
+    callBack(completionHandler) {
+      try await self.modifySubscriptions(saving: subscriptionsToSave, deleting: subscriptionIDsToDelete)
+    }
+  }
+}
+
+extension CKSubscription {
+  /// The subscription as the protocol has it.
+  func model() throws -> Subscription {
+    var model: Subscription
+    switch self {
+    case let zone as CKRecordZoneSubscription:
+      model = Subscription(id: SubscriptionID(subscriptionID), kind: .zone(ZoneSelector(zone.zoneID.model)))
+    case is CKDatabaseSubscription: model = Subscription(id: SubscriptionID(subscriptionID), kind: .database)
+    default: throw CKError(.invalidArguments, "Query subscriptions cannot be saved yet; subscribe to the zone.")
+    }
+    if let notificationInfo { model.notificationInfo = notificationInfo.model }
+    return model
+  }
+}
+
+extension Subscription {
+  /// The object that apps see; nil for a kind that has none here.
+  fileprivate func object(in database: CKDatabase) -> CKSubscription? {
+    let object: CKSubscription
+    switch kind {
+    case .database: object = CKDatabaseSubscription(subscriptionID: id.rawValue)
+    case .zone(let zone):
+      let zoneID = database.local(ZoneID(zone.name, owner: zone.owner ?? .defaultOwner))
+      object = CKRecordZoneSubscription(zoneID: CKRecordZone.ID(zoneID), subscriptionID: id.rawValue)
+    case .query: return nil
+    }
+    object.notificationInfo = CKSubscription.NotificationInfo(notificationInfo)
+    return object
+  }
+}

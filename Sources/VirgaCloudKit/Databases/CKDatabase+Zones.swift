@@ -1,0 +1,170 @@
+import VirgaModel
+import VirgaWire
+
+extension CKDatabase {
+  /// All zones of the database, the default zone among them.
+  public func allRecordZones() async throws -> [CKRecordZone] {
+    guard case .zones(let results) = try await perform(.zonesList) else { throw CKError.unexpected("zones/list") }
+    return results.compactMap { result in
+      if case .zone(let zone) = result, !zone.isDeleted { CKRecordZone(zone, in: self) } else { nil }
+    }
+  }
+
+  public func recordZone(for zoneID: CKRecordZone.ID) async throws -> CKRecordZone {
+    try await recordZones(for: [zoneID]).only(zoneID)
+  }
+
+  public func recordZones(
+    for ids: [CKRecordZone.ID]
+  ) async throws -> [CKRecordZone.ID: Result<CKRecordZone, any Error>] {
+    var found: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
+    for part in ids.chunks(of: Limits.operationsPerRequestMax) {
+      let call = Call.zonesLookup(ZonesLookupRequest(zones: part.map { ZoneSelector($0.model) }))
+      guard case .zones(let results) = try await perform(call), results.count == part.count else {
+        throw CKError.unexpected("zones/lookup")
+      }
+      for (id, result) in zip(part, results) { found[id] = zone(of: result) }
+    }
+    return found
+  }
+
+  /// Saves a zone; one that exists already is left as it is.
+  public func save(_ zone: CKRecordZone) async throws -> CKRecordZone {
+    try await modifyRecordZones(saving: [zone], deleting: []).saveResults.only(zone.zoneID)
+  }
+
+  /// Deletes a zone with all its records.
+  @discardableResult
+  public func deleteRecordZone(withID zoneID: CKRecordZone.ID) async throws -> CKRecordZone.ID {
+    try await modifyRecordZones(saving: [], deleting: [zoneID]).deleteResults.only(zoneID)
+    return zoneID
+  }
+
+  public func modifyRecordZones(
+    saving recordZonesToSave: [CKRecordZone], deleting recordZoneIDsToDelete: [CKRecordZone.ID]
+  ) async throws -> (
+    saveResults: [CKRecordZone.ID: Result<CKRecordZone, any Error>],
+    deleteResults: [CKRecordZone.ID: Result<Void, any Error>]
+  ) {
+    let count = recordZonesToSave.count + recordZoneIDsToDelete.count
+    try CKError.checkBatch(count)
+    guard count > 0 else { return ([:], [:]) }
+    guard databaseScope != .public else { throw CKError(.badDatabase, "The public database has no zones of its own.") }
+    let creations = recordZonesToSave.map { ZonesModifyRequest.Operation(.create, ZoneSelector($0.zoneID.model)) }
+    let deletions = recordZoneIDsToDelete.map { ZonesModifyRequest.Operation(.delete, ZoneSelector($0.model)) }
+    let call = Call.zonesModify(ZonesModifyRequest(operations: creations + deletions))
+    guard case .zones(let results) = try await perform(call), results.count == count else {
+      throw CKError.unexpected("zones/modify")
+    }
+    var saved: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
+    var deleted: [CKRecordZone.ID: Result<Void, any Error>] = [:]
+    for (zone, result) in zip(recordZonesToSave, results) { saved[zone.zoneID] = self.zone(of: result) }
+    for (id, result) in zip(recordZoneIDsToDelete, results.dropFirst(recordZonesToSave.count)) {
+      deleted[id] = zone(of: result).map { _ in }
+    }
+    return (saved, deleted)
+  }
+
+  private func zone(of result: ZoneResult) -> Result<CKRecordZone, any Error> {
+    switch result {
+    case .zone(let zone): .success(CKRecordZone(zone, in: self))
+    case .failure(_, let error): .failure(CKError(error, item: .zone))
+    }
+  }
+
+  // MARK: With completion handlers
+
+  public func fetchAllRecordZones(completionHandler: @escaping @Sendable ([CKRecordZone]?, (any Error)?) -> Void) {
+    callBack(completionHandler) { try await self.allRecordZones() }
+  }
+
+  public func fetch(
+    withRecordZoneID zoneID: CKRecordZone.ID,
+    completionHandler: @escaping @Sendable (CKRecordZone?, (any Error)?) -> Void
+  ) {
+    callBack(completionHandler) { try await self.recordZone(for: zoneID) }
+  }
+
+  @preconcurrency
+  public func fetch(
+    withRecordZoneIDs zoneIDs: [CKRecordZone.ID],
+    completionHandler:
+      @escaping @Sendable (Result<[CKRecordZone.ID: Result<CKRecordZone, any Error>], any Error>) ->
+      Void
+  ) {
+    callBack(completionHandler) { try await self.recordZones(for: zoneIDs) }
+  }
+
+  public func save(
+    _ zone: CKRecordZone, completionHandler: @escaping @Sendable (CKRecordZone?, (any Error)?) -> Void
+  ) {
+    callBack(completionHandler) { try await self.save(zone) }
+  }
+
+  public func delete(
+    withRecordZoneID zoneID: CKRecordZone.ID,
+    completionHandler: @escaping @Sendable (CKRecordZone.ID?, (any Error)?) -> Void
+  ) {
+    callBack(completionHandler) { try await self.deleteRecordZone(withID: zoneID) }
+  }
+
+  @preconcurrency
+  public func modifyRecordZones(
+    saving recordZonesToSave: [CKRecordZone], deleting recordZoneIDsToDelete: [CKRecordZone.ID],
+    completionHandler:
+      @escaping @Sendable (
+        Result<
+          (
+            saveResults: [CKRecordZone.ID: Result<CKRecordZone, any Error>],
+            deleteResults: [CKRecordZone.ID: Result<Void, any Error>]
+          ), any Error
+        >
+      ) -> Void
+  ) {
+    callBack(completionHandler) {
+      try await self.modifyRecordZones(saving: recordZonesToSave, deleting: recordZoneIDsToDelete)
+    }
+  }
+}
+
+extension CKRecordZone {
+  /// A zone as the service describes it. Custom zones can do everything, the default zone nothing beyond holding records.
+  convenience init(_ envelope: ZoneEnvelope, in database: CKDatabase) {
+    let isCustom = envelope.id.name != .default
+    var capabilities: Capabilities = []
+    if isCustom && database.databaseScope != .public {
+      capabilities = [.fetchChanges, .sharing, .zoneWideSharing]
+      if envelope.isAtomic || envelope.syncToken == nil { capabilities.insert(.atomic) }
+    }
+    self.init(CKRecordZone.ID(database.local(envelope.id)), capabilities: capabilities, share: nil)
+  }
+}
+
+extension CKError {
+  /// An answer of another shape than its call asks for.
+  static func unexpected(_ operation: String) -> CKError {
+    CKError(.internalError, "The service answered \(operation) with something else.")
+  }
+
+  /// Refuses what one request cannot hold. The caller divides it: only the caller knows what belongs together.
+  static func checkBatch(_ count: Int) throws {
+    guard count > Limits.operationsPerRequestMax else { return }
+    throw CKError(
+      .limitExceeded, "\(count) items in one request; at most \(Limits.operationsPerRequestMax) are allowed.")
+  }
+}
+
+extension Dictionary {
+  /// The one value that was asked for.
+  /// - Throws: Its own error.
+  func only<Value2>(_ key: Key) throws -> Value2 where Value == Result<Value2, any Error> {
+    guard let result = self[key] else { throw CKError(.internalError, "The service left out an item.") }
+    return try result.get()
+  }
+}
+
+extension Array {
+  func chunks(of size: Int) -> [ArraySlice<Element>] {
+    stride(from: 0, to: count, by: size).map { self[$0..<Swift.min($0 + size, count)] }
+  }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import VirgaModel
+import VirgaWire
+
+/// A record as it stood when a save of it began.
+struct RecordDraft: Sendable {
+  let object: CKRecord
+  let sent: CKRecord.State
+  let id: CKRecord.ID
+  private let policy: RecordModification.Policy
+  /// The files to send, by field. They are open: what becomes of their names from now on does not matter.
+  private(set) var sources: [FieldName: [FileSource]] = [:]
+  /// Why the record cannot be sent at all.
+  private(set) var fault: CKError?
+
+  init(_ object: CKRecord, policy: RecordModification.Policy) {
+    self.object = object
+    sent = object.state.withLock { $0 }
+    id = CKRecord.ID(sent.record.id)
+    // A share is never overwritten, whatever the caller asks for.
+    self.policy = sent.record.type == .share ? .ifServerRecordUnchanged : policy
+    openFiles()
+    let size = sizeBytes
+    if fault == nil, size > Limits.recordBytesMax {
+      fault = CKError(
+        .limitExceeded,
+        "The record \(sent.record.id.name) has \(size) bytes without its assets; at most \(Limits.recordBytesMax) are"
+          + " allowed. Put large data into assets.")
+    }
+  }
+
+  private mutating func openFiles() {
+    for name in names {
+      guard let assets = sent.assets[name], needsUpload(name) else { continue }
+      var files: [FileSource] = []
+      for asset in assets {
+        do throws(FileSource.Failure) {
+          guard let path = asset.fileURL?.path else { throw .notFound }
+          files.append(try FileSource(path: path))
+        } catch {
+          fault = CKError(.assetFileNotFound, "The file of the asset \(name) is not there: \(asset).")
+          return
+        }
+      }
+      sources[name] = files
+    }
+  }
+
+  /// Whether the field's assets have to be sent: an asset that came from the service and was not set again is there.
+  private func needsUpload(_ name: FieldName) -> Bool {
+    sent.record.tag == nil || sent.changes[name] != nil || sent.assets[name]?.allSatisfy(\.isUploaded) == false
+  }
+
+  /// Whether the save goes over what others have saved.
+  var overwrites: Bool { policy != .ifServerRecordUnchanged }
+
+  /// The fields to send, in the order of their names.
+  private var names: [FieldName] {
+    switch policy {
+    case .ifServerRecordUnchanged: sent.record.tag == nil ? sent.record.fields.names : sent.changes.keys.sorted()
+    case .changedKeys: sent.changes.keys.sorted()
+    case .allKeys: Set(sent.record.fields.names).union(sent.changes.keys).sorted()
+    }
+  }
+
+  /// At least how many bytes the fields to send have as JSON, without assets.
+  var sizeBytes: Int {
+    names.reduce(0) { $0 + $1.rawValue.utf8.count + (sent.record.fields[$1]?.value.jsonBytesMin ?? 0) }
+  }
+
+  func operation(assets: [FieldName: [AssetValue]]) -> RecordOperation {
+    let record = sent.record
+    var change = RecordChange(name: record.id.name, type: record.type)
+    change.fields = names.map { name in
+      guard var field = record.fields[name] else { return FieldChange(name, nil) }
+      if let values = assets[name] { field.value = field.value.replacingAssets(with: values) }
+      return FieldChange(name, field)
+    }
+    if let parent = record.parent, sent.parentEdit != nil || record.tag == nil {
+      change.parent = .set(parent)
+    } else if sent.parentEdit != nil {
+      change.parent = .cleared
+    }
+    if overwrites { return RecordOperation(.forceUpdate, change) }
+    change.tag = record.tag
+    return RecordOperation(record.tag == nil ? .create : .update, change)
+  }
+
+  /// Brings the object up to date.
+  /// - Parameter saved: The record of the answer: without fields if they are those that were sent.
+  /// - Parameter assets: What the service knows of the files that were sent.
+  func settle(_ saved: Record, assets: [FieldName: [AssetValue]]) {
+    var settled = saved
+    if !overwrites { settled.fields = sent.record.fields }
+    for (name, values) in assets {
+      var values = values
+      for index in values.indices { values[index].receipt = nil }
+      for (asset, value) in zip(sent.assets[name] ?? [], values) { asset.finishUpload(value) }
+      if let field = settled.fields[name] {
+        settled.fields[name]?.value = field.value.replacingAssets(with: values)
+      }
+    }
+    object.state.withLock { [settled] in $0.settle(settled, upTo: sent.edits) }
+  }
+}
+
+extension FieldValue {
+  /// At least how many bytes the value takes as JSON; assets count nothing.
+  var jsonBytesMin: Int {
+    func base64(_ bytes: [UInt8]) -> Int { (bytes.count + 2) / 3 * 4 + 2 }
+    return switch self {
+    case .string(let text): text.utf8.count + 2
+    case .bytes(let bytes): base64(bytes)
+    case .stringList(let list): list.reduce(2) { $0 + $1.utf8.count + 3 }
+    case .bytesList(let list): list.reduce(2) { $0 + base64($1) + 1 }
+    case .int64List(let list): list.count * 2 + 1
+    case .doubleList(let list): list.count * 2 + 1
+    case .timestampList(let list): list.count * 2 + 1
+    case .referenceList(let list): list.reduce(2) { $0 + $1.recordName.rawValue.utf8.count + 18 }
+    case .locationList(let list): list.count * 30 + 2
+    case .unknown(_, let json): json.count
+    case .int64, .double, .timestamp, .emptyList: 1
+    case .reference(let reference): reference.recordName.rawValue.utf8.count + 17
+    case .location: 30
+    case .asset, .assetList: 0
+    }
+  }
+}
+
+extension CKRecord {
+  /// At least how many bytes the record's fields have as JSON, without assets: what batches are measured by.
+  package var sizeBytes: Int {
+    state.withLock { state in
+      state.record.fields.reduce(0) { $0 + $1.name.rawValue.utf8.count + $1.field.value.jsonBytesMin }
+    }
+  }
+}

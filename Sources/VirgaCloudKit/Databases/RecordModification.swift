@@ -1,0 +1,189 @@
+import Foundation
+import VirgaModel
+import VirgaWire
+
+/// One batch of saves and deletions: how the records stood when it was made, and how it is carried out.
+struct RecordModification: Sendable {
+  typealias Policy = CKModifyRecordsOperation.RecordSavePolicy
+
+  /// What became of each item.
+  struct Results: Sendable {
+    private var saves: [CKRecord.ID: Result<CKRecord, any Error>] = [:]
+    private var deletions: [CKRecord.ID: Result<Void, any Error>] = [:]
+
+    var isEmpty: Bool { saves.isEmpty && deletions.isEmpty }
+
+    mutating func set(_ item: Item, _ result: Result<Void, any Error>) {
+      switch item {
+      case .save(let draft): saves[draft.id] = result.map { draft.object }
+      case .delete(let id): deletions[id] = result
+      }
+    }
+
+    /// As apps get them.
+    var tuple:
+      (
+        saveResults: [CKRecord.ID: Result<CKRecord, any Error>],
+        deleteResults: [CKRecord.ID: Result<Void, any Error>]
+      )
+    { (saves, deletions) }
+  }
+
+  /// Bytes of a request without its assets (CloudKit's `limitExceeded`).
+  static let requestBytesMax = 2 << 20
+
+  private let drafts: [RecordDraft]
+  private let deletions: [CKRecord.ID]
+  private let isAtomic: Bool
+
+  /// Takes the records as they are now and opens the files of their assets.
+  /// - Throws: `limitExceeded` or `invalidArguments` for the whole batch.
+  init(saving records: [CKRecord], deleting deletions: [CKRecord.ID], savePolicy: Policy, isAtomic: Bool) throws {
+    try CKError.checkBatch(records.count + deletions.count)
+    guard Set(records.map(\.recordID)).count == records.count else {
+      throw CKError(.invalidArguments, "A record cannot be saved twice in one batch.")
+    }
+    drafts = records.map { RecordDraft($0, policy: savePolicy) }
+    let bytes = drafts.reduce(0) { $0 + $1.sizeBytes }
+    guard bytes <= Self.requestBytesMax || records.count == 1 else {
+      throw CKError(
+        .limitExceeded, "\(bytes) bytes in one request without assets; at most \(Self.requestBytesMax) are allowed.")
+    }
+    self.deletions = deletions
+    self.isAtomic = isAtomic
+  }
+
+  func perform(in database: CKDatabase) async throws -> Results {
+    var results = Results()
+    let items = drafts.map(Item.save) + deletions.map(Item.delete)
+    let zones = items.byZone(\.id.model.zone)
+    for (zone, items) in zones {
+      do {
+        for (item, result) in try await perform(items, in: zone, of: database) { results.set(item, result) }
+      } catch let error as CKError where error.isAboutZone || !results.isEmpty {
+        for item in items { results.set(item, .failure(error)) }
+      }
+    }
+    return results
+  }
+
+  /// One zone's part of the batch: one request after its assets.
+  private func perform(
+    _ items: [Item], in zone: ZoneID, of database: CKDatabase
+  ) async throws -> [(Item, Result<Void, any Error>)] {
+    var outcomes = [Result<Void, any Error>?](repeating: nil, count: items.count)
+    let uploads = try await AssetUploads(items.compactMap(\.draft), in: zone, of: database)
+    for (index, item) in items.enumerated() {
+      guard let error = item.draft?.fault ?? uploads.faults[item.id] else { continue }
+      outcomes[index] = .failure(error)
+    }
+    if isAtomic, outcomes.contains(where: { $0 != nil }) {
+      // What cannot even be sent fails its zone's whole batch.
+      let innocent = CKError(.batchRequestFailed, "Another record of the atomic batch cannot be sent.")
+      return zip(items, outcomes).map { ($0, $1 ?? .failure(innocent)) }
+    }
+    let sent = items.indices.filter { outcomes[$0] == nil }
+    if !sent.isEmpty {
+      let results = try await send(sent.map { items[$0] }, in: zone, of: database, uploads)
+      for (index, result) in zip(sent, results) { outcomes[index] = result }
+    }
+    return zip(items, outcomes).map { ($0, $1 ?? .failure(CKError.unexpected("records/modify"))) }
+  }
+
+  private func send(
+    _ items: [Item], in zone: ZoneID, of database: CKDatabase, _ uploads: AssetUploads
+  ) async throws -> [Result<Void, any Error>] {
+    let operations = items.map { item in
+      switch item {
+      case .save(let draft): draft.operation(assets: uploads.values[draft.id] ?? [:])
+      case .delete(let id): RecordOperation(.forceDelete, RecordChange(name: id.model.name))
+      }
+    }
+    var request = RecordsModifyRequest(operations: operations, zone: ZoneSelector(zone), isAtomic: isAtomic)
+    // With a tag that fits, the service's record is the one sent, and its fields need not travel back.
+    if items.allSatisfy({ !($0.draft?.overwrites ?? false) }) { request.desiredKeys = [] }
+    guard case .records(let reply) = try await database.perform(.recordsModify(request), in: zone),
+      reply.records.count == items.count
+    else { throw CKError.unexpected("records/modify") }
+    var results: [Result<Void, any Error>] = []
+    for (item, result) in zip(items, reply.records) {
+      results.append(
+        Result { try settle(item, result, in: database, assets: uploads.values[item.id] ?? [:]) })
+    }
+    return await withServerRecords(results, of: items, in: database)
+  }
+
+  private func settle(
+    _ item: Item, _ result: RecordResult, in database: CKDatabase, assets: [FieldName: [AssetValue]]
+  ) throws {
+    switch (item, result) {
+    case (.save(let draft), .record(let envelope)):
+      draft.settle(try database.model(from: envelope), assets: assets)
+    case (.delete, .deleted): break
+    // Nothing to delete is what a deletion wants.
+    case (.delete, .failure(let failure)) where failure.error.code == .notFound: break
+    case (.save(let draft), .failure(let failure)):
+      throw CKError(failure, of: draft, in: database)
+    case (.delete, .failure(let failure)): throw CKError(failure.error, item: .record)
+    default: throw CKError.unexpected("records/modify")
+    }
+  }
+
+  /// Looks up what conflicts are with, where the service did not say it: other services than ours do not.
+  private func withServerRecords(
+    _ results: [Result<Void, any Error>], of items: [Item], in database: CKDatabase
+  ) async -> [Result<Void, any Error>] {
+    func isIncomplete(_ result: Result<Void, any Error>) -> Bool {
+      guard case .failure(let error) = result, let error = error as? CKError else { return false }
+      return error.code == .serverRecordChanged && error.serverRecord == nil
+    }
+    let ids = zip(items, results).filter { isIncomplete($1) }.map { $0.0.id }
+    // Without the lookup the app still learns of the conflict.
+    guard !ids.isEmpty, let found = try? await database.records(for: ids) else { return results }
+    return zip(items, results).map { item, result in
+      guard isIncomplete(result), case .failure(let failure) = result, let error = failure as? CKError,
+        let record = try? found[item.id]?.get()
+      else { return result }
+      var userInfo = error.userInfo
+      userInfo[CKRecordChangedErrorServerRecordKey] = record
+      return .failure(CKError(.serverRecordChanged, userInfo: userInfo))
+    }
+  }
+
+  /// One thing to do.
+  enum Item: Sendable {
+    case save(RecordDraft)
+    case delete(CKRecord.ID)
+
+    var id: CKRecord.ID {
+      switch self {
+      case .save(let draft): draft.id
+      case .delete(let id): id
+      }
+    }
+
+    var draft: RecordDraft? {
+      if case .save(let draft) = self { draft } else { nil }
+    }
+  }
+}
+
+extension CKError {
+  /// Why a record was not saved; a conflict brings the three records to merge.
+  fileprivate init(_ failure: RecordFailure, of draft: RecordDraft, in database: CKDatabase) {
+    let error = CKError(failure.error, item: .record)
+    guard error.code == .serverRecordChanged else {
+      self = error
+      return
+    }
+    var userInfo = error.userInfo
+    userInfo[CKRecordChangedErrorClientRecordKey] = CKRecord(draft.sent)
+    if let record = failure.serverRecord.flatMap({ try? database.record(from: $0) }) {
+      userInfo[CKRecordChangedErrorServerRecordKey] = record
+    }
+    if let record = failure.ancestorRecord.flatMap({ try? database.record(from: $0) }) {
+      userInfo[CKRecordChangedErrorAncestorRecordKey] = record
+    }
+    self.init(.serverRecordChanged, userInfo: userInfo)
+  }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import VirgaAuth
+import VirgaWire
+
+/// What an error of the service is about; the same code means different things for different items.
+enum ServiceErrorItem {
+  /// A whole request.
+  case request
+  case record
+  case zone
+  case subscription
+}
+
+extension CKError {
+  /// Names in userInfo of what the service said, for logs.
+  static let serverErrorCodeKey = "VirgaServerErrorCode"
+  static let httpStatusKey = "VirgaHTTPStatus"
+
+  /// The error for an answer that is no success.
+  init(_ answer: TransportResponse, item: ServiceErrorItem) {
+    var error = ServiceError(decoding: answer.body, status: answer.status)
+    if error.retryAfterSeconds == nil, answer.status == 429 || answer.status == 503 {
+      error.retryAfterSeconds = answer[header: "Retry-After"].flatMap { Int($0) }
+    }
+    self.init(error, item: item, status: answer.status)
+  }
+
+  init(_ error: ServiceError, item: ServiceErrorItem, status: Int? = nil) {
+    var userInfo: [String: Any] = [
+      NSLocalizedDescriptionKey: error.reason, Self.serverErrorCodeKey: error.code.rawValue,
+      Self.httpStatusKey: NSNumber(value: status ?? error.code.httpStatus),
+    ]
+    if let seconds = error.retryAfterSeconds { userInfo[CKErrorRetryAfterKey] = NSNumber(value: Double(seconds)) }
+    if error.reason.hasPrefix(Reason.encryptedDataReset) {
+      userInfo[CKErrorUserDidResetEncryptedDataKey] = NSNumber(value: true)
+    }
+    if let redirectURL = error.redirectURL { userInfo[NSURLErrorKey] = redirectURL }
+    self.init(Self.code(error, item), userInfo: userInfo)
+  }
+
+  /// One code for each code of the service, told apart further by the beginning of its reason.
+  private static func code(_ error: ServiceError, _ item: ServiceErrorItem) -> Code {
+    if let code = Self.code(byReason: error.reason) { return code }
+    switch error.code {
+    case .accessDenied: return .permissionFailure
+    case .atomicError: return .batchRequestFailed
+    case .authenticationFailed, .authenticationRequired: return .notAuthenticated
+    case .badRequest: return .invalidArguments
+    case .conflict: return .serverRecordChanged
+    case .exists: return item == .record ? .serverRecordChanged : .serverRejectedRequest
+    case .internalError: return .internalError
+    case .notFound: return item == .request ? .badContainer : .unknownItem
+    case .quotaExceeded: return .quotaExceeded
+    case .throttled: return .requestRateLimited
+    case .tryAgainLater: return item == .request ? .serviceUnavailable : .zoneBusy
+    case .validatingReferenceError: return .referenceViolation
+    case .zoneNotFound: return .zoneNotFound
+    case .uniqueFieldError: return .constraintViolation
+    }
+  }
+
+  /// Conditions that have no code of their own in the protocol.
+  private static func code(byReason reason: String) -> Code? {
+    let codes: [(String, Code)] = [
+      (Reason.changeTokenExpired, .changeTokenExpired),
+      (Reason.limitExceeded, .limitExceeded),
+      (Reason.zonePurged, .userDeletedZone),
+      (Reason.encryptedDataReset, .zoneNotFound),
+      (Reason.noZonesInPublic, .badDatabase),
+      (Reason.schemaRefusal, .serverRejectedRequest),
+      (Reason.schemaFieldRefusal, .serverRejectedRequest),
+      (Reason.tagButNoRecord, .unknownItem),
+      (Reason.recordNotFound, .unknownItem),
+    ]
+    return codes.first { reason.hasPrefix($0.0) }?.1
+  }
+
+  init(_ error: TransportError) {
+    switch error {
+    case .unreachable(let reason): self.init(.networkUnavailable, reason)
+    case .failed(let reason): self.init(.networkFailure, reason)
+    case .responseLost(let reason): self.init(.serverResponseLost, reason)
+    case .cancelled: self.init(.operationCancelled, "The task was cancelled.")
+    case .file(let reason): self.init(.internalError, reason)
+    }
+  }
+
+  init(_ error: AccountError) {
+    switch error {
+    case .deviceRemoved, .deviceUnknown, .enrolmentRefused, .hasAccount, .wrongCode, .joiningRefused:
+      self.init(.notAuthenticated, error.description)
+    case .home: self.init(.accountTemporarilyUnavailable, error.description)
+    case .throttled(let seconds):
+      self.init(
+        .requestRateLimited,
+        userInfo: [
+          NSLocalizedDescriptionKey: error.description, CKErrorRetryAfterKey: NSNumber(value: Double(seconds)),
+        ])
+    case .refused(let status, let code, let reason):
+      let known = ServerErrorCode(rawValue: code)
+      let fallback = ServerErrorCode.allCases.first { $0.httpStatus == status } ?? .internalError
+      self.init(
+        ServiceError(known ?? fallback, known == nil ? "\(code): \(reason)" : reason), item: .request, status: status)
+    // Something stands in the way, such as the sign-in page of a network.
+    case .badAnswer(let what): self.init(.networkFailure, what)
+    }
+  }
+}

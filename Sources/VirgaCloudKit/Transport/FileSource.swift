@@ -1,0 +1,97 @@
+import Foundation
+import VirgaAuth
+
+/// A file that is being uploaded. It is opened once: that it is moved or deleted afterwards does no harm.
+///
+/// One user at a time: whoever saves hands it to the transport and waits for the answer.
+package final class FileSource: @unchecked Sendable {
+  // Unchecked because the hand-over between the two is ordered by the transport's queue and continuation.
+  package enum Failure: Error, Hashable { case notFound, modified }
+
+  package let size: Int64
+  private let descriptor: Int32
+  private let modified: timespec
+  private var offset: Int64 = 0
+  private var hash = SHA256()
+
+  /// - Throws: `Failure.notFound` if there is no plain file that can be read.
+  package init(path: String) throws(Failure) {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .notFound }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      close(descriptor)
+      throw .notFound
+    }
+    self.descriptor = descriptor
+    size = Int64(status.st_size)
+    modified = status.st_mtim
+  }
+
+  deinit { close(descriptor) }
+
+  /// Starts over.
+  package func rewind() {
+    offset = 0
+    _ = hash.finish()
+  }
+
+  /// Fills the buffer with the bytes that come next.
+  /// - Returns: How many; 0 at the end, which is where `size` says; `nil` if the file cannot be read.
+  package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+    let wanted = min(buffer.count, Int(size - offset))
+    guard wanted > 0 else { return 0 }
+    let count = pread(descriptor, buffer.baseAddress, wanted, off_t(offset))
+    guard count > 0 else { return nil }
+    hash.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    offset += Int64(count)
+    return count
+  }
+
+  /// The digest of the bytes read, once all were.
+  /// - Throws: `Failure.modified` if the file is not what it was when it was opened.
+  package func finish() throws(Failure) -> [UInt8] {
+    var status = stat()
+    guard offset == size, fstat(descriptor, &status) == 0, Int64(status.st_size) == size,
+      status.st_mtim.tv_sec == modified.tv_sec, status.st_mtim.tv_nsec == modified.tv_nsec
+    else { throw .modified }
+    return hash.finish()
+  }
+}
+
+/// A file that is being downloaded into.
+///
+/// One user at a time: whoever fetches hands it to the transport and waits for the answer.
+package final class FileSink: @unchecked Sendable {
+  // Unchecked because the hand-over between the two is ordered by the transport's queue and continuation.
+  package let path: String
+  private let descriptor: Int32
+  private var hash = SHA256()
+  package private(set) var size: Int64 = 0
+
+  /// Makes a new file.
+  package init(path: String) throws(TransportError) {
+    descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw .file("cannot write \(path): \(String(cString: strerror(errno)))") }
+    self.path = path
+  }
+
+  deinit { close(descriptor) }
+
+  /// Appends the bytes; answers whether all of them were written.
+  package func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = Foundation.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    hash.update(bytes)
+    size += Int64(bytes.count)
+    return true
+  }
+
+  /// The digest of all bytes written.
+  package func finish() -> [UInt8] { hash.finish() }
+}

@@ -1,0 +1,75 @@
+/// Carries requests to a server: libcurl in programs, a call into the server's code in tests.
+package protocol Transport: Sendable {
+  /// Sends a request and gives its answer, whatever its status.
+  ///
+  /// Cancelling the task cancels the transfer, at once.
+  /// - Throws: `TransportError` if no whole answer came.
+  func send(_ request: TransportRequest) async throws -> TransportResponse
+}
+
+package struct TransportRequest: Sendable {
+  package enum Body: Sendable {
+    case bytes([UInt8])
+    /// Streamed from a file, from its beginning to its end.
+    case file(FileSource)
+  }
+
+  package enum Sink: Sendable {
+    case memory
+    /// Streamed into a file if the status is 200; other answers go to memory.
+    case file(FileSink)
+  }
+
+  package var method: String
+  /// Absolute.
+  package var url: String
+  package var headers: [(name: String, value: String)] = []
+  package var body = Body.bytes([])
+  package var sink = Sink.memory
+  /// Whether the request may be sent again by itself when a connection that was kept open turns out to be dead.
+  package var isRepeatable = false
+  /// How long the whole exchange may take; for bodies in files, how long it may stand still.
+  package var timeout: Duration = .seconds(60)
+  /// Told the bytes of the body sent and of the answer received so far. Called on the transport's thread: must not block.
+  package var progress: (@Sendable (_ sent: Int64, _ received: Int64) -> Void)?
+
+  package init(method: String, url: String) {
+    self.method = method
+    self.url = url
+  }
+}
+
+package struct TransportResponse: Sendable {
+  package var status: Int
+  package var headers: [(name: String, value: String)]
+  package var body: [UInt8]
+
+  package init(status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {
+    self.status = status
+    self.headers = headers
+    self.body = body
+  }
+
+  /// The first header of that name, without regard to case.
+  package subscript(header name: String) -> String? {
+    headers.first { $0.name.lowercased() == name.lowercased() }?.value
+  }
+}
+
+/// Why no answer came.
+package enum TransportError: Error, Hashable, Sendable {
+  /// No connection: no route, no such host, nobody listens.
+  case unreachable(String)
+  /// The network failed before the request was out.
+  case failed(String)
+  /// The request was sent and its answer did not come, or not whole: it may have taken effect.
+  case responseLost(String)
+  case cancelled
+  /// A file could not be read or written.
+  case file(String)
+}
+
+extension Transport {
+  /// The most bytes of an answer that are taken into memory.
+  package static var responseBytesMax: Int { 64 << 20 }
+}
