@@ -12,7 +12,7 @@ package struct SyncStatus: Sendable {
 
   package struct Failure: Sendable {
     package var failure: SyncFailure
-    package var record: RecordID?
+    package var record: RecordID
   }
 
   package var activity: Activity

@@ -158,7 +158,19 @@ extension SyncMachine {
     cancellations.append(id)
     actions += calls.map { .finish($0.id, SyncFailure(.cancelled)) }
     calls = []
-    guard run != nil else { return }
+    if run != nil { cancelRun() }
+  }
+
+  mutating func cancelCall(_ id: CallID) {
+    if run?.call == id {
+      cancelRun()
+    } else if let place = calls.firstIndex(where: { $0.id == id }) {
+      calls.remove(at: place)
+      actions.append(.finish(id, SyncFailure(.cancelled)))
+    }
+  }
+
+  private mutating func cancelRun() {
     run?.isCancelled = true
     run?.queue.removeAll(where: \.isRequest)
     actions.append(.interrupt)

@@ -104,6 +104,7 @@ package struct SyncMachine: Sendable {
     case .send(let id, let scope): calls.append((id, .send(scope)))
     case .fetch(let id, let scope): calls.append((id, .fetch(scope)))
     case .cancel(let id): cancel(id)
+    case .cancelCall(let id): cancelCall(id)
     case .forgetTokens: forgetTokens()
     case .wake: announcedWake = nil
     case .push: if isAutomatic { schedule.fetch.request(at: now + policy.pushDelay) }

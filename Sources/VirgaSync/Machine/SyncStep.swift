@@ -218,6 +218,8 @@ package enum SyncEvent: Sendable {
   case fetch(CallID, FetchScope)
   /// Stops what runs and what waits; answered when nothing runs any more.
   case cancel(CallID)
+  /// Gives up one call, and its run if it has begun.
+  case cancelCall(CallID)
   /// Reads every feed from the beginning again; pending changes stay.
   case forgetTokens
   // From outside.

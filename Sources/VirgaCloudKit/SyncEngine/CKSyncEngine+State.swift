@@ -1,0 +1,129 @@
+import VirgaModel
+package import VirgaSync
+
+extension CKSyncEngine {
+  /// A zone to save or delete.
+  public enum PendingDatabaseChange: Hashable, Sendable, CustomStringConvertible {
+    case saveZone(CKRecordZone)
+    case deleteZone(CKRecordZone.ID)
+
+    public static func == (lhs: PendingDatabaseChange, rhs: PendingDatabaseChange) -> Bool {
+      lhs.machineChange == rhs.machineChange
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(machineChange) }
+
+    public var description: String {
+      switch self {
+      case .saveZone(let zone): "save zone \(zone.zoneID.zoneName)"
+      case .deleteZone(let zoneID): "delete zone \(zoneID.zoneName)"
+      }
+    }
+
+    var machineChange: PendingZoneChange {
+      switch self {
+      case .saveZone(let zone): PendingZoneChange(.save, zone.zoneID.model)
+      case .deleteZone(let zoneID): PendingZoneChange(.delete, zoneID.model)
+      }
+    }
+
+    init(_ change: PendingZoneChange) {
+      let zoneID = CKRecordZone.ID(change.zone)
+      self = change.kind == .save ? .saveZone(CKRecordZone(zoneID: zoneID)) : .deleteZone(zoneID)
+    }
+  }
+
+  /// A record to save or delete.
+  public enum PendingRecordZoneChange: Hashable, Sendable, CustomStringConvertible {
+    case saveRecord(CKRecord.ID)
+    case deleteRecord(CKRecord.ID)
+
+    public var description: String {
+      switch self {
+      case .saveRecord(let recordID): "save \(recordID.recordName) in \(recordID.zoneID.zoneName)"
+      case .deleteRecord(let recordID): "delete \(recordID.recordName) in \(recordID.zoneID.zoneName)"
+      }
+    }
+
+    var recordID: CKRecord.ID {
+      switch self {
+      case .saveRecord(let recordID), .deleteRecord(let recordID): recordID
+      }
+    }
+
+    var machineChange: PendingRecordChange {
+      switch self {
+      case .saveRecord(let recordID): PendingRecordChange(.save, recordID.model)
+      case .deleteRecord(let recordID): PendingRecordChange(.delete, recordID.model)
+      }
+    }
+
+    init(_ change: PendingRecordChange) {
+      let recordID = CKRecord.ID(change.record)
+      self = change.kind == .save ? .saveRecord(recordID) : .deleteRecord(recordID)
+    }
+  }
+
+  /// What waits to be sent, and what is known to wait on the server.
+  ///
+  /// There is at most one pending change for each record and zone. Adding the same again keeps its place; adding the
+  /// opposite replaces it. What is added while a request carries the record stays pending after that request.
+  ///
+  /// The list is kept in the engine's state, and that is stored by the app when a `stateUpdate` comes, about a tenth
+  /// of a second later. An app that must lose nothing when it is killed in between keeps a mark with its data, in the
+  /// same transaction, and adds what is marked again at launch.
+  public final class State: Sendable {
+    private let shell: SyncShell
+
+    init(_ shell: SyncShell) { self.shell = shell }
+
+    public var pendingDatabaseChanges: [PendingDatabaseChange] {
+      shell.machineState.zoneChanges.map { PendingDatabaseChange($0) }
+    }
+
+    public var pendingRecordZoneChanges: [PendingRecordZoneChange] {
+      shell.machineState.recordChanges.map { PendingRecordZoneChange($0) }
+    }
+
+    /// Whether the app has changes that it does not list here. Setting it schedules a send; the engine clears it when
+    /// the delegate has no more batches to give.
+    public var hasPendingUntrackedChanges: Bool {
+      get { shell.machineState.hasUntrackedChanges }
+      set { shell.submit(.setUntrackedChanges(newValue)) }
+    }
+
+    /// Zones that changed on the server and are not yet fetched.
+    public var zoneIDsWithUnfetchedServerChanges: [CKRecordZone.ID] {
+      shell.machineState.unfetchedZones.map { CKRecordZone.ID($0) }
+    }
+
+    public func add(pendingDatabaseChanges: [PendingDatabaseChange]) {
+      shell.submit(.add(zones: pendingDatabaseChanges.map(\.machineChange), records: []))
+    }
+
+    public func remove(pendingDatabaseChanges: [PendingDatabaseChange]) {
+      shell.submit(.remove(zones: pendingDatabaseChanges.map(\.machineChange), records: []))
+    }
+
+    public func add(pendingRecordZoneChanges: [PendingRecordZoneChange]) {
+      shell.submit(.add(zones: [], records: pendingRecordZoneChanges.map(\.machineChange)))
+    }
+
+    public func remove(pendingRecordZoneChanges: [PendingRecordZoneChange]) {
+      shell.submit(.remove(zones: [], records: pendingRecordZoneChanges.map(\.machineChange)))
+    }
+  }
+}
+
+extension CKSyncEngine.State {
+  /// The state in a form to store. Opaque; a later release reads what an earlier one wrote, and the other way round a
+  /// release ignores what it does not know.
+  public struct Serialization: Codable, Sendable {
+    package let state: SyncState
+
+    package init(_ state: SyncState) { self.state = state }
+
+    public init(from decoder: any Decoder) throws { state = try SyncState(from: decoder) }
+    public func encode(to encoder: any Encoder) throws { try state.encode(to: encoder) }
+  }
+}

@@ -1,0 +1,87 @@
+package import VirgaSync
+
+/// Keeps the records of one database and those of an app in step.
+///
+/// Make one for each database soon after launch, with the state that was stored last. The app tells it what to send by
+/// adding pending changes to its `state`, provides the records when the engine asks for a batch, and stores what
+/// events bring. The engine decides when to send and fetch, waits and tries again where that helps, and keeps what it
+/// has to remember in a state that the app stores.
+///
+/// What becomes of a pending change: a saved one is removed. One that failed for a reason that passes (the network, a
+/// busy service or zone, no account) stays and is tried again, not before the time that the service asked for. Any other
+/// failure removes it and hands it over in `sentRecordZoneChanges`: the app resolves it and adds it again. A record that
+/// fails five times in a row that way waits longer and longer between attempts, behind the others, so that it stops
+/// nothing; the `status` names it.
+///
+/// Events are delivered one after another. Inside a call to the delegate, `fetchChanges` and `sendChanges` of the same
+/// engine throw `invalidArguments`, because they could only run after that call has returned. Start a task for them, and
+/// do not await it there.
+///
+/// Differences from Apple's: a batch that the service refuses as too large is divided and sent in parts, if it is not
+/// atomic; `status` and `forgetChangeTokens()` are additions; the push channel is a poll of the service's own.
+public final class CKSyncEngine: Sendable, CustomStringConvertible {
+  public let database: CKDatabase
+  public let state: State
+  let shell: SyncShell
+
+  public convenience init(_ configuration: Configuration) {
+    self.init(configuration, environment: .system)
+  }
+
+  package init(
+    _ configuration: Configuration, environment: SyncEnvironment, policy: SyncPolicy = SyncPolicy()
+  ) {
+    database = configuration.database
+    shell = SyncShell(configuration, environment: environment, policy: policy)
+    state = State(shell)
+    shell.start(self)
+  }
+
+  deinit { shell.shutDown() }
+
+  /// Fetches now, whatever the schedule says, and returns when the delegate has handled every event of it.
+  /// - Throws: `CKError` if the fetch failed as a whole. The failure of one zone is that zone's event.
+  public func fetchChanges(_ options: FetchChangesOptions = .init()) async throws {
+    try refuseInsideHandler("fetchChanges")
+    try await shell.run(SyncShell.Call(fetchOptions: options)) { .fetch($0, options.scope.machineScope) }
+  }
+
+  /// Sends now, whatever the schedule says, and returns when the delegate has handled every event of it.
+  /// - Throws: `CKError` if the send failed as a whole. The failure of one record is in the events.
+  public func sendChanges(_ options: SendChangesOptions = .init()) async throws {
+    try refuseInsideHandler("sendChanges")
+    try await shell.run(SyncShell.Call(sendOptions: options)) { .send($0, options.scope.machineScope) }
+  }
+
+  /// Stops what is being fetched or sent, and returns when nothing is. Requests that are under way may still succeed.
+  ///
+  /// Inside a call to the delegate it does not wait. Pending changes stay.
+  public func cancelOperations() async {
+    if HandlerCall.isInside(self) {
+      shell.submit(.cancel(CallID(0)))
+      return
+    }
+    do { try await shell.run(SyncShell.Call()) { .cancel($0) } } catch {
+      // The engine was shut down meanwhile, so nothing runs.
+      return
+    }
+  }
+
+  /// Reads everything again with the next fetch. Pending changes stay.
+  ///
+  /// For each zone a `didFetchRecordZoneChanges` with `changeTokenExpired` precedes its second reading. An addition of
+  /// ours.
+  public func forgetChangeTokens() { shell.submit(.forgetTokens) }
+
+  public var description: String {
+    let status = shell.status
+    return "<CKSyncEngine \(database.databaseScope) pending=\(status.pendingSaves + status.pendingDeletions)>"
+  }
+
+  private func refuseInsideHandler(_ name: String) throws {
+    guard HandlerCall.isInside(self) else { return }
+    throw CKError(
+      .invalidArguments,
+      "\(name)() was awaited inside a call to the engine's delegate and can only run after that has returned.")
+  }
+}

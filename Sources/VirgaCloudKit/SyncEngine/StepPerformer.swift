@@ -1,0 +1,131 @@
+import Synchronization
+import VirgaModel
+import VirgaSync
+
+/// Talks to the delegate for one task of the shell, and keeps what the last requests brought until it was told.
+struct StepPerformer {
+  let shell: SyncShell
+  var batch = CKSyncEngine.RecordZoneChangeBatch()
+  var zoneRequest: ZoneRequest?
+  var recordRequest: RecordRequest?
+  var zoneFetch: ZoneFetch?
+
+  init(shell: SyncShell) { self.shell = shell }
+
+  mutating func tell(_ notice: Notice) async {
+    guard let event = event(for: notice) else { return }
+    guard let (engine, delegate) = shell.participants else { return shell.shutDown() }
+    await HandlerCall.during(engine) { await delegate.handleEvent(event, syncEngine: engine) }
+  }
+
+  mutating func askBatch(_ context: SendContext) async -> SyncEvent {
+    guard let (engine, delegate) = shell.participants else {
+      shell.shutDown()
+      return .batch(nil)
+    }
+    let publicContext = sendContext(context)
+    let batch = await HandlerCall.during(engine) {
+      await delegate.nextRecordZoneChangeBatch(publicContext, syncEngine: engine)
+    }
+    self.batch = batch ?? CKSyncEngine.RecordZoneChangeBatch()
+    return .batch(
+      batch.map {
+        BatchPart(
+          saves: $0.recordsToSave.map(\.recordID.model), deletes: $0.recordIDsToDelete.map(\.model),
+          isAtomic: $0.atomicByZone)
+      })
+  }
+
+  func askFetchOptions(_ context: FetchContext) async -> SyncEvent {
+    guard let (engine, delegate) = shell.participants else {
+      shell.shutDown()
+      return .fetchOptions(context.scope, prioritized: [])
+    }
+    let publicContext = fetchContext(context)
+    let options = await HandlerCall.during(engine) {
+      await delegate.nextFetchChangesOptions(publicContext, syncEngine: engine)
+    }
+    return .fetchOptions(options.scope.machineScope, prioritized: options.prioritizedZoneIDs.map(\.model))
+  }
+
+  // MARK: Events as apps see them
+
+  private mutating func event(for notice: Notice) -> CKSyncEngine.Event? {
+    switch notice {
+    case .signIn(let user): .accountChange(.init(changeType: .signIn(currentUser: CKRecord.ID(user: user))))
+    case .signOut(let previous):
+      .accountChange(.init(changeType: .signOut(previousUser: CKRecord.ID(user: previous))))
+    case .switchAccounts(let previous, let current):
+      .accountChange(
+        .init(
+          changeType: .switchAccounts(
+            previousUser: CKRecord.ID(user: previous), currentUser: CKRecord.ID(user: current))))
+    case .stateUpdate: .stateUpdate(.init(stateSerialization: .init(shell.machineState)))
+    case .willSend(let context): .willSendChanges(.init(context: sendContext(context)))
+    case .didSend(let context): .didSendChanges(.init(context: sendContext(context)))
+    case .sentZones: zoneRequest.map { .sentDatabaseChanges($0.event) }
+    case .sentRecords(_, let failed): recordRequest.map { .sentRecordZoneChanges($0.event(failed: failed)) }
+    case .willFetch(let context): .willFetchChanges(.init(context: fetchContext(context)))
+    case .didFetch(let context): .didFetchChanges(.init(context: fetchContext(context)))
+    case .fetchedDatabaseChanges(let page): .fetchedDatabaseChanges(.init(page))
+    case .willFetchZone(let zone): .willFetchRecordZoneChanges(.init(zoneID: CKRecordZone.ID(zone)))
+    case .fetchedRecords: takeRecords()
+    case .didFetchZone(let zone, let failure):
+      .didFetchRecordZoneChanges(.init(zoneID: CKRecordZone.ID(zone), error: failure?.error))
+    }
+  }
+
+  /// A page is told once and not kept longer, so that a long fetch takes no more memory than one page.
+  private mutating func takeRecords() -> CKSyncEngine.Event? {
+    defer { zoneFetch = nil }
+    return zoneFetch.map { .fetchedRecordZoneChanges($0.event) }
+  }
+
+  private func sendContext(_ context: SendContext) -> CKSyncEngine.SendChangesContext {
+    CKSyncEngine.SendChangesContext(
+      reason: context.call == nil ? .scheduled : .manual,
+      options: shell.options(of: context.call)?.sendOptions ?? CKSyncEngine.SendChangesOptions())
+  }
+
+  private func fetchContext(_ context: FetchContext) -> CKSyncEngine.FetchChangesContext {
+    var options = shell.options(of: context.call)?.fetchOptions ?? CKSyncEngine.FetchChangesOptions()
+    options.scope = CKSyncEngine.FetchChangesOptions.Scope(context.scope)
+    if !context.prioritized.isEmpty { options.prioritizedZoneIDs = context.prioritized.map { CKRecordZone.ID($0) } }
+    return CKSyncEngine.FetchChangesContext(reason: context.call == nil ? .scheduled : .manual, options: options)
+  }
+}
+
+extension CKSyncEngine.FetchChangesOptions.Scope {
+  init(_ scope: FetchScope) {
+    switch scope {
+    case .all: self = .all
+    case .allExcluding(let zones): self = .allExcluding(zones.map { CKRecordZone.ID($0) })
+    case .zones(let zones): self = .zoneIDs(zones.map { CKRecordZone.ID($0) })
+    }
+  }
+}
+
+/// Marks the tasks in which an engine's delegate is being called.
+///
+/// The next event is delivered only when the handler has returned, so a handler that waits for a run of the same engine
+/// would wait for itself. Such a call throws instead.
+struct HandlerCall: Sendable {
+  @TaskLocal private static var current: HandlerCall?
+
+  private let engine: ObjectIdentifier
+  private let task: Int?
+
+  private static var currentTask: Int? { withUnsafeCurrentTask { $0?.hashValue } }
+
+  static func during<Value: Sendable>(_ engine: CKSyncEngine, _ body: () async -> Value) async -> Value {
+    let call = HandlerCall(engine: ObjectIdentifier(engine), task: currentTask)
+    return await $current.withValue(call) { await body() }
+  }
+
+  /// Whether the present task is the one that waits for the engine's delegate. Tasks that the handler starts are not:
+  /// they may call the engine, and are served after the handler has returned.
+  static func isInside(_ engine: CKSyncEngine) -> Bool {
+    guard let current else { return false }
+    return current.engine == ObjectIdentifier(engine) && current.task == currentTask
+  }
+}

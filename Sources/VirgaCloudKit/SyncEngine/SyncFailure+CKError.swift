@@ -1,0 +1,69 @@
+import VirgaModel
+import VirgaSync
+
+extension SyncFailure {
+  /// How the engine treats an error.
+  init(_ error: any Error) {
+    guard let error = error as? CKError else {
+      self.init(error is CancellationError ? .cancelled : .final, underlying: CKError(wrapping: error))
+      return
+    }
+    self.init(Kind(error.code), retryAfter: error.retryAfterSeconds.map { .seconds($0) }, underlying: error)
+  }
+
+  /// The error as apps see it.
+  var error: CKError {
+    if let error = underlying as? CKError { return error }
+    return switch kind {
+    case .unreachable: CKError(.networkFailure, "The service could not be reached.")
+    case .throttled: CKError(.requestRateLimited, "The service asks for fewer requests.")
+    case .zoneBusy: CKError(.zoneBusy, "The zone is busy.")
+    case .noAccount: CKError(.notAuthenticated, "There is no account.")
+    case .cancelled: CKError(.operationCancelled, "The sync was cancelled.")
+    case .tokenExpired: CKError(.changeTokenExpired, "The zone is read from its beginning.")
+    case .limitExceeded: CKError(.limitExceeded, "The request is too large.")
+    case .rejected: CKError(.invalidArguments, "The service could not understand the request.")
+    case .broken: CKError(.internalError, "The service answered what it must not answer.")
+    case .collateral: CKError(.batchRequestFailed, "Another record of the batch failed.")
+    case .zoneGone: CKError(.zoneNotFound, "The zone is not there.")
+    case .unprovided: CKError(.internalError, "Changes are pending, but the app gave no batch for them.")
+    case .final: CKError(.internalError, "The sync failed.")
+    }
+  }
+}
+
+extension SyncFailure.Kind {
+  fileprivate init(_ code: CKError.Code) {
+    switch code {
+    case .networkUnavailable, .networkFailure, .serviceUnavailable, .serverResponseLost: self = .unreachable
+    case .requestRateLimited: self = .throttled
+    case .zoneBusy: self = .zoneBusy
+    case .notAuthenticated, .accountTemporarilyUnavailable: self = .noAccount
+    case .operationCancelled: self = .cancelled
+    case .changeTokenExpired: self = .tokenExpired
+    case .limitExceeded: self = .limitExceeded
+    case .invalidArguments, .serverRejectedRequest: self = .rejected
+    case .internalError: self = .broken
+    case .batchRequestFailed: self = .collateral
+    case .zoneNotFound, .userDeletedZone: self = .zoneGone
+    case .partialFailure, .badContainer, .missingEntitlement, .permissionFailure, .unknownItem, .resultsTruncated,
+      .serverRecordChanged, .assetFileNotFound, .assetFileModified, .incompatibleVersion, .constraintViolation,
+      .badDatabase, .quotaExceeded, .tooManyParticipants, .alreadyShared, .referenceViolation,
+      .managedAccountRestricted, .participantMayNeedVerification, .assetNotAvailable, .participantAlreadyInvited:
+      self = .final
+    }
+  }
+}
+
+extension CKError {
+  /// An error that did not come from the service, as one of this module's.
+  init(wrapping error: any Error) {
+    if let error = error as? CKError {
+      self = error
+    } else if error is CancellationError {
+      self.init(.operationCancelled, "The task was cancelled.")
+    } else {
+      self.init(.internalError, "\(error)")
+    }
+  }
+}

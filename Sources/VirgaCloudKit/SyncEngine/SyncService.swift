@@ -1,0 +1,143 @@
+import Foundation
+import VirgaModel
+import VirgaSync
+import VirgaWire
+
+/// What the engine asks of its database.
+struct SyncService: Sendable {
+  /// A page of a zone's feed, in the feed's order.
+  struct RecordPage: Sendable {
+    var modifications: [CKDatabase.RecordZoneChange.Modification] = []
+    var deletions: [CKDatabase.RecordZoneChange.Deletion] = []
+    var token = ""
+    var moreComing = false
+  }
+
+  let database: CKDatabase
+  private let subscriptionID: CKSubscription.ID
+
+  init(_ database: CKDatabase, subscriptionID: CKSubscription.ID?) {
+    self.database = database
+    self.subscriptionID = subscriptionID ?? "virga-sync-engine"
+  }
+
+  /// The user's name in the container; `nil` without an account.
+  func currentUser() async -> Result<UserName?, SyncFailure> {
+    do {
+      guard case .user(let name) = try await database.perform(.usersCaller) else {
+        return .failure(SyncFailure(.broken))
+      }
+      return .success(name)
+    } catch CKError.notAuthenticated {
+      return .success(nil)
+    } catch {
+      return .failure(SyncFailure(error))
+    }
+  }
+
+  // MARK: Feeds
+
+  func databaseChanges(since token: String?) async -> Result<DatabasePage, SyncFailure> {
+    do {
+      let page = try await database.databaseChanges(since: token.map { CKServerChangeToken($0) })
+      return .success(
+        DatabasePage(
+          modified: page.modifications.map(\.zoneID.model),
+          deleted: page.deletions.map { DatabasePage.Deletion($0.zoneID.model, $0.reason.model) },
+          token: page.changeToken.text, moreComing: page.moreComing))
+    } catch {
+      return .failure(SyncFailure(error))
+    }
+  }
+
+  func zoneChanges(in zone: ZoneID, since token: String?) async throws -> RecordPage {
+    let page = try await database.recordZonePage(
+      inZoneWith: CKRecordZone.ID(zone), since: token.map { CKServerChangeToken($0) })
+    return RecordPage(
+      // A record without its asset is no record: the page is fetched again, so that the token does not pass it by.
+      modifications: try page.records.map { .init(record: try $0.result.get()) }, deletions: page.deletions,
+      token: page.changeToken.text, moreComing: page.moreComing)
+  }
+
+  // MARK: Pushes
+
+  /// Makes sure that the subscription exists; it is a silent one for all changes of the database.
+  func subscribe() async -> Result<Void, SyncFailure> {
+    var subscription = Subscription(id: SubscriptionID(subscriptionID), kind: .database)
+    subscription.notificationInfo.shouldSendContentAvailable = true
+    do {
+      let call = Call.subscriptionsModify(
+        SubscriptionsModifyRequest(operations: [.init(.create, subscription)]))
+      guard case .subscriptions(let results) = try await database.perform(call) else {
+        return .failure(SyncFailure(.broken))
+      }
+      // One that exists with this identifier was made by an earlier launch, or by the app itself.
+      if case .failure(_, let error)? = results.first, error.code != .exists, error.code != .conflict {
+        return .failure(SyncFailure(.final))
+      }
+      return .success(())
+    } catch {
+      return .failure(SyncFailure(error))
+    }
+  }
+
+  /// Makes a queue for notifications; returns the address to poll.
+  func createPushToken() async -> Result<String, SyncFailure> {
+    do {
+      let request = PushTokenRequest(
+        apnsEnvironment: database.service.environment.rawValue, clientID: database.service.clientID)
+      guard case .pushToken(let reply) = try await database.perform(.tokensCreate(request)) else {
+        return .failure(SyncFailure(.broken))
+      }
+      return .success(reply.webcourierURL)
+    } catch {
+      return .failure(SyncFailure(error))
+    }
+  }
+
+  /// Waits for a notification; `false` if the service answered without one, as it does now and then.
+  func poll(_ url: String) async -> Result<Bool, SyncFailure> {
+    var request = TransportRequest(method: "GET", url: url)
+    request.timeout = Self.pollTimeout
+    do {
+      let answer = try await database.service.send(request)
+      guard answer.status == 200 else { return .failure(SyncFailure(.final)) }
+      return .success(!answer.body.isEmpty)
+    } catch CKError.serverResponseLost {
+      // A poll that the network or a proxy cut off; nothing is lost with it that a fetch would not find.
+      return .failure(SyncFailure(.unreachable))
+    } catch {
+      return .failure(SyncFailure(error))
+    }
+  }
+
+  /// Longer than a service holds a poll, which is up to a minute.
+  private static let pollTimeout: Duration = .seconds(90)
+}
+
+extension CKSyncEngine.Event.FetchedDatabaseChanges {
+  init(_ page: DatabasePage) {
+    modifications = page.modified.map { CKDatabase.DatabaseChange.Modification(zoneID: CKRecordZone.ID($0)) }
+    deletions = page.deleted.map {
+      CKDatabase.DatabaseChange.Deletion(zoneID: CKRecordZone.ID($0.zone), reason: .init($0.reason))
+    }
+  }
+}
+
+extension CKDatabase.DatabaseChange.Deletion.Reason {
+  init(_ reason: ZoneDeletionReason) {
+    switch reason {
+    case .deleted: self = .deleted
+    case .purged: self = .purged
+    case .encryptedDataReset: self = .encryptedDataReset
+    }
+  }
+
+  var model: ZoneDeletionReason {
+    switch self {
+    case .deleted: .deleted
+    case .purged: .purged
+    case .encryptedDataReset: .encryptedDataReset
+    }
+  }
+}
