@@ -331,7 +331,11 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
     var again: [CKSyncEngine.PendingRecordZoneChange] = []
     for failure in changes.failedRecordSaves { again += resolve(failure, engine) }
     for (id, error) in changes.failedRecordDeletes.sorted(by: { $0.key.recordName < $1.key.recordName }) {
-      if error.code == .unknownItem { memory.withLock { $0.disk.rows[id] = nil } } else { again.append(.deleteRecord(id)) }
+      if error.code == .unknownItem {
+        memory.withLock { $0.disk.rows[id] = nil }
+      } else {
+        again.append(.deleteRecord(id))
+      }
     }
     if !again.isEmpty { engine.state.add(pendingRecordZoneChanges: again) }
   }
@@ -389,7 +393,9 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
     }
     if row.isDeleted {
       // Whoever edited did not know of the deletion.
-      if server.recordChangeTag != base?.recordChangeTag, memory.deletePolicy == .editWins { memory.disk.rows[id] = theirs }
+      if server.recordChangeTag != base?.recordChangeTag, memory.deletePolicy == .editWins {
+        memory.disk.rows[id] = theirs
+      }
       memory.disk.rows[id]?.base = theirs.base
       return
     }

@@ -65,7 +65,9 @@ final class VirtualTime: TaskExecutor, Sendable {
 
   private func wakeNext(before end: Timestamp) -> Bool {
     let next = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-      let first = state.sleepers.enumerated().min { ($0.element.time, $0.element.id) < ($1.element.time, $1.element.id) }
+      let first = state.sleepers.enumerated().min {
+        ($0.element.time, $0.element.id) < ($1.element.time, $1.element.id)
+      }
       guard let first, first.element.time <= end else { return nil }
       state.now = max(state.now, first.element.time)
       return state.sleepers.remove(at: first.offset).continuation
