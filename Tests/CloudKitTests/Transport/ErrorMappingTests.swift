@@ -1,0 +1,85 @@
+import CloudKit
+import Testing
+import VirgaAuth
+import VirgaWire
+
+@testable import VirgaCloudKit
+
+/// Which of CloudKit's codes stands for what the service says.
+struct ErrorMappingTests {
+  // C95
+  @Test(
+    arguments: [
+      (.accessDenied, .permissionFailure), (.atomicError, .batchRequestFailed),
+      (.authenticationFailed, .notAuthenticated), (.authenticationRequired, .notAuthenticated),
+      (.badRequest, .invalidArguments), (.conflict, .serverRecordChanged), (.exists, .serverRecordChanged),
+      (.internalError, .internalError), (.notFound, .unknownItem), (.quotaExceeded, .quotaExceeded),
+      (.throttled, .requestRateLimited), (.tryAgainLater, .zoneBusy),
+      (.validatingReferenceError, .referenceViolation), (.zoneNotFound, .zoneNotFound),
+      (.uniqueFieldError, .constraintViolation),
+    ] as [(ServerErrorCode, CKError.Code)])
+  func eachCodeOfTheServiceHasOneCode(code: ServerErrorCode, expected: CKError.Code) {
+    let error = CKError(ServiceError(code, "why"), item: .record)
+    #expect(error.code == expected)
+    #expect(error.localizedDescription == "why")
+    #expect(error.userInfo["VirgaServerErrorCode"] as? String == code.rawValue)
+  }
+
+  @Test func noCodeOfTheServiceIsForgotten() {
+    #expect(ServerErrorCode.allCases.count == 15)
+  }
+
+  @Test(
+    arguments: [
+      (Reason.changeTokenExpired, .changeTokenExpired), (Reason.limitExceeded + ": operations", .limitExceeded),
+      (Reason.zonePurged, .userDeletedZone), (Reason.encryptedDataReset, .zoneNotFound),
+      (Reason.noZonesInPublic, .badDatabase), (Reason.schemaRefusal + " X", .serverRejectedRequest),
+      (Reason.schemaFieldRefusal + " x", .serverRejectedRequest),
+    ] as [(String, CKError.Code)])
+  func reasonsTellConditionsApartThatHaveNoCode(reason: String, expected: CKError.Code) {
+    let error = CKError(ServiceError(.badRequest, reason), item: .request)
+    #expect(error.code == expected)
+    let isReset = error.userInfo[CKErrorUserDidResetEncryptedDataKey] as? Bool ?? false
+    #expect(isReset == (reason == Reason.encryptedDataReset))
+  }
+
+  // C95
+  @Test func unknownCodesKeepCodeStatusAndReason() {
+    let body = Array(#"{"serverErrorCode":"BRAND_NEW","reason":"because"}"#.utf8)
+    let error = CKError(TransportResponse(status: 418, body: body), item: .request)
+    #expect(error.localizedDescription.contains("BRAND_NEW"))
+    #expect(error.localizedDescription.contains("because"))
+    #expect(error.userInfo["VirgaHTTPStatus"] as? Int == 418)
+  }
+
+  // C95
+  @Test func waitIsTakenFromTheBodyOrTheHeader() {
+    let body = Array(#"{"serverErrorCode":"THROTTLED","reason":"slow","retryAfter":13}"#.utf8)
+    #expect(CKError(TransportResponse(status: 429, body: body), item: .request).retryAfterSeconds == 13)
+    let header = TransportResponse(status: 503, headers: [("retry-after", "7")])
+    #expect(CKError(header, item: .request).code == .serviceUnavailable)
+    #expect(CKError(header, item: .request).retryAfterSeconds == 7)
+    let quota = Array(#"{"serverErrorCode":"QUOTA_EXCEEDED","reason":"full"}"#.utf8)
+    #expect(CKError(TransportResponse(status: 413, body: quota), item: .request).retryAfterSeconds == nil)
+  }
+
+  @Test(
+    arguments: [
+      (.unreachable(""), .networkUnavailable), (.failed(""), .networkFailure), (.responseLost(""), .serverResponseLost),
+      (.cancelled, .operationCancelled),
+    ] as [(TransportError, CKError.Code)])
+  func transportErrorsHaveCodes(error: TransportError, expected: CKError.Code) {
+    #expect(CKError(error).code == expected)
+  }
+
+  @Test(
+    arguments: [
+      (.deviceRemoved, .notAuthenticated), (.enrolmentRefused("closed"), .notAuthenticated),
+      (.throttled(retryAfterSeconds: 3), .requestRateLimited), (.badAnswer("a page"), .networkFailure),
+      (.refused(status: 503, code: "TRY_AGAIN_LATER", reason: ""), .serviceUnavailable),
+      (.refused(status: 500, code: "NEW", reason: ""), .internalError),
+    ] as [(AccountError, CKError.Code)])
+  func accountErrorsHaveCodes(error: AccountError, expected: CKError.Code) {
+    #expect(CKError(error).code == expected)
+  }
+}
