@@ -2,7 +2,9 @@
 .PHONY: help install build release serve demo test bench lint docs clean
 SWIFT ?= swift
 # The examples are a package of their own that is built into the same folder, so that nothing is compiled twice.
+# SwiftPM keeps the plan of the package it built last and would take it for the other's: it is dropped in between.
 EXAMPLES = --package-path Examples --scratch-path .build
+REPLAN = @rm -f .build/debug.yaml .build/release.yaml
 
 help:
 	@echo "make demo    three devices, one diary, a real server: build, run, and print what each device sees"
@@ -17,12 +19,18 @@ install:
 	@scripts/install
 
 build: install
+	$(REPLAN)
 	$(SWIFT) build
+	$(REPLAN)
 	$(SWIFT) build $(EXAMPLES)
+	$(REPLAN)
 
 release: install
+	$(REPLAN)
 	$(SWIFT) build -c release --product virga
+	$(REPLAN)
 	$(SWIFT) build -c release $(EXAMPLES) --product lanternly
+	$(REPLAN)
 
 serve: install
 	$(SWIFT) build -c release --product virga
@@ -32,10 +40,13 @@ demo: release
 	scripts/demo
 
 test: install
+	$(REPLAN)
 	$(SWIFT) build --build-tests
+	scripts/run-tests --skip-build
+	$(REPLAN)
 	$(SWIFT) build --build-tests $(EXAMPLES)
-	$(SWIFT) test --skip-build --disable-xctest
-	$(SWIFT) test --skip-build --disable-xctest $(EXAMPLES)
+	scripts/run-tests --skip-build $(EXAMPLES)
+	$(REPLAN)
 
 bench: install
 	$(SWIFT) build -c release --product virga
