@@ -132,7 +132,7 @@ func callBack<Value: Sendable>(
   _ body: @escaping @Sendable () async throws -> Value
 ) {
   // A caller that is not async has no task whose executor could be kept: the global one is the only place to go.
-  Task {
+  Task(executorPreference: globalConcurrentExecutor) {
     let result: Result<Value, any Error>
     do { result = .success(try await body()) } catch { result = .failure(error) }
     completionHandler(result)
