@@ -23,8 +23,10 @@ struct DayOneTextTests {
     (#"\!\[\]\(dayone\-moment:/video/BBB2\)"#, "[](attachment:v1)"),
     ("see dayone-moment://AAA1.", "see ![](attachment:p1)."),
     ("![](dayone-moment://BBB2)\n\n![](dayone-moment://AAA1)", "[](attachment:v1)\n\n![](attachment:p1)"),
-    ("[Oct 12](dayone2://view?entryId=0BDDD6CDA43C4A9AA2681517CC35AD9D)",
-      "[Oct 12](entry:0bddd6cda43c4a9aa2681517cc35ad9d)"),
+    (
+      "[Oct 12](dayone2://view?entryId=0BDDD6CDA43C4A9AA2681517CC35AD9D)",
+      "[Oct 12](entry:0bddd6cda43c4a9aa2681517cc35ad9d)"
+    ),
     ("broken: dayone-moment://", "broken: attachment:"),
   ]) func linksToMediaAreReplacedInPlace(source: String, expected: String) {
     var converter = DayOneText(entry: Self.entry, targets: Self.targets)

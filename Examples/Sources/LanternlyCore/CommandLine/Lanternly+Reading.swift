@@ -1,0 +1,198 @@
+/// Commands that only read.
+extension Lanternly {
+  func list() throws -> ExitCode {
+    var filter = EntryFilter()
+    filter.tag = arguments.value("tag")
+    filter.isStarred = arguments.has("starred")
+    filter.limit = try limit()
+    filter.since = try arguments.value("since").map { try WhenParser.day($0, option: "since").start }
+    filter.until = try arguments.value("until").map { try WhenParser.day($0, option: "until").end }
+    return try show(store.entries(filter), whenNone: try store.status().entries == 0 ? .emptyDiary : .nothingFound)
+  }
+
+  func search() throws -> ExitCode {
+    var filter = EntryFilter()
+    filter.words = arguments.words.flatMap { $0.split(separator: " ").map(String.init) }
+    filter.limit = try limit()
+    return try show(store.entries(filter), whenNone: .nothingFound)
+  }
+
+  private func limit() throws -> Int? {
+    guard let text = arguments.value("limit") else { return nil }
+    guard let limit = Int(text), limit > 0 else { throw UsageError.valueIsWrong(option: "limit", value: text) }
+    return limit
+  }
+
+  private func show(_ entries: [StoredEntry], whenNone none: Text) throws -> ExitCode {
+    let attachments = Dictionary(grouping: try store.allAttachments(), by: \.attachment.entry)
+    if wantsJSON {
+      let shapes = entries.map { entry in
+        ScriptOutput.EntryShape(entry, attachments: attachments[entry.id] ?? [], files: home.files)
+      }
+      output.line(try ScriptOutput.text(shapes))
+    } else if entries.isEmpty {
+      output.line(texts(none))
+    } else {
+      for entry in entries { output.line(presentation.line(entry, attachments: attachments[entry.id]?.count ?? 0)) }
+    }
+    return .done
+  }
+
+  func show() throws -> ExitCode {
+    let stored = try entry(arguments.words[0], includingDeleted: arguments.has("versions"))
+    if arguments.has("versions") { return try showVersions(of: stored.id) }
+    let attachments = try store.attachments(of: stored.id)
+    if wantsJSON {
+      output.line(
+        try ScriptOutput.text(ScriptOutput.EntryShape(stored, attachments: attachments, files: home.files)))
+    } else {
+      output.line(presentation.page(stored, attachments: attachments, files: home.files))
+    }
+    return .done
+  }
+
+  private func showVersions(of id: EntryID) throws -> ExitCode {
+    let versions = try store.versions(of: id)
+    if wantsJSON {
+      output.line(try ScriptOutput.text(versions.map { ScriptOutput.VersionShape($0) }))
+      return .done
+    }
+    output.line(versions.isEmpty ? texts(.noVersions) : texts(.versionsHead, Presentation.short(id.name)))
+    for version in versions {
+      output.line(
+        texts(
+          .versionLine, String(version.number), presentation.moment(version.replacedAt),
+          presentation.reason(version.reason), presentation.title(version.entry)))
+    }
+    return .done
+  }
+
+  func status() throws -> ExitCode {
+    let status = try store.status()
+    let device = try store.deviceName()
+    let isSyncing = SyncLock.isHeld(home.syncLock)
+    if wantsJSON {
+      let shape = ScriptOutput.StatusShape(status, home: home.path, device: device, isSyncing: isSyncing)
+      output.line(try ScriptOutput.text(shape))
+      return .done
+    }
+    output.line(texts(.statusHome, home.path, device))
+    output.line(texts(stateText(status.state)))
+    if isSyncing { output.line(texts(.statusRunning)) }
+    output.line(
+      texts(.statusEntries, presentation.entries(status.entries), presentation.attachments(status.attachments)))
+    output.line(
+      texts(
+        .statusPendingCounts, String(status.pendingSaves), String(status.pendingDeletions),
+        String(status.pendingBytes), String(status.missingFiles)))
+    for line in outcomeLines(status) { output.line(line) }
+    return .done
+  }
+
+  private func stateText(_ state: DiaryStatus.State) -> Text {
+    switch state {
+    case .neverSynced: .statusNever
+    case .synced: .statusSynced
+    case .pending: .statusPending
+    case .attention: .statusAttention
+    case .noAccount: .statusNoAccount
+    }
+  }
+
+  private func outcomeLines(_ status: DiaryStatus) -> [String] {
+    let notes = status.notes
+    var lines = [
+      notes.lastSuccess.map { texts(.statusLastSuccess, presentation.moment($0)) } ?? texts(.statusLastSuccessNever)
+    ]
+    if let error = notes.lastError {
+      lines.append(texts(.statusLastError, presentation.moment(error.at), "\(error.message) (\(error.code))"))
+    }
+    for row in status.refused {
+      lines.append(texts(.statusRecordRefused, Presentation.short(row.record), row.error ?? ""))
+    }
+    if let next = notes.nextTry { lines.append(texts(.statusNextTry, presentation.moment(next))) }
+    if let skew = notes.clockSkewSeconds, abs(skew) >= 5 {
+      lines.append(texts(.statusClockSkew, String(Int(skew.rounded()))))
+    }
+    if status.conflicts > 0 { lines.append(texts(.statusConflicts, String(status.conflicts))) }
+    return lines
+  }
+
+  // MARK: Conflicts
+
+  func conflicts() throws -> ExitCode {
+    if let verb = arguments.words.first {
+      guard verb == "resolve", arguments.words.count == 2 else {
+        throw UsageError.tooManyWords(verb, command: "conflicts")
+      }
+      return try resolve(arguments.words[1])
+    }
+    let conflicts = try store.conflicts()
+    if wantsJSON {
+      output.line(
+        try ScriptOutput.text(conflicts.map { ScriptOutput.ConflictShape($0, texts: try bothTexts($0)) }))
+    } else if conflicts.isEmpty {
+      output.line(texts(.noConflicts))
+    } else {
+      for conflict in conflicts { try show(conflict) }
+    }
+    return .done
+  }
+
+  private func bothTexts(_ conflict: DiaryConflict) throws -> [String]? {
+    guard case .texts(let original, let copy) = conflict else { return nil }
+    return try [original, copy].map { try store.stored($0)?.entry.text ?? "" }
+  }
+
+  private func show(_ conflict: DiaryConflict) throws {
+    switch conflict {
+    case .texts(let original, let copy):
+      output.line(texts(.conflictTexts, Presentation.short(original.name)))
+      for (label, id) in [("original", original), ("copy", copy)] {
+        guard let entry = try store.stored(id)?.entry else { continue }
+        let edited = presentation.moment(entry.edited.text)
+        output.line(
+          texts(.conflictTextOf, label, Presentation.short(id.name), presentation.readable(entry.device), edited))
+        for line in presentation.readable(entry.text).split(separator: "\n").prefix(12) { output.line("    \(line)") }
+      }
+      output.line(texts(.conflictHowTexts, Presentation.short(copy.name)))
+    case .deletion(_, let entry, _):
+      let title = try store.stored(entry).map { presentation.title($0.entry) } ?? ""
+      output.line(texts(.conflictDeletion, Presentation.short(entry.name), title))
+      output.line(texts(.conflictHowNote, Presentation.short(entry.name)))
+    case .value(_, let entry, let field, let version, _):
+      let value = version.map { presentation.value(field, in: $0.entry) } ?? ""
+      let number = version.map { String($0.number) } ?? "-"
+      output.line(
+        texts(.conflictValue, Presentation.short(entry.name), presentation.field(field), value, number))
+      output.line(texts(.conflictHowNote, Presentation.short(entry.name)))
+    }
+  }
+
+  private func resolve(_ word: String) throws -> ExitCode {
+    let stored = try entry(word)
+    guard let original = stored.entry.copyOf else {
+      guard try store.settleNotes(of: stored.id) > 0 else {
+        throw CommandFailure(.notFound, .conflictNotFound, word)
+      }
+      output.line(texts(.conflictSettled))
+      return .done
+    }
+    let choice = try choice(copy: stored.entry, original: try store.stored(original)?.entry)
+    guard try store.settleTexts(stored.id, keep: choice, device: try store.deviceName(), at: now) else {
+      throw CommandFailure(.notFound, .conflictNotFound, word)
+    }
+    output.line(texts(.conflictSettled))
+    return .done
+  }
+
+  private func choice(copy: Entry, original: Entry?) throws -> ConflictChoice {
+    guard let word = arguments.value("keep") else { throw UsageError.valueIsMissing(option: "keep") }
+    if let choice = ConflictChoice(rawValue: word) { return choice }
+    guard word == "mine" || word == "theirs" else { throw UsageError.valueIsWrong(option: "keep", value: word) }
+    let device = try store.deviceName()
+    let isCopyMine = copy.device == device
+    guard isCopyMine != (original?.device == device) else { throw CommandFailure(.usage, .conflictSameDevice) }
+    return isCopyMine == (word == "mine") ? .copy : .original
+  }
+}

@@ -1,0 +1,155 @@
+import CloudKit
+import Foundation
+import Synchronization
+
+/// Commands that talk to the server.
+extension Lanternly {
+  func sync() async throws -> ExitCode {
+    guard let lock = try SyncLock(home.syncLock) else { throw CommandFailure(.busy, .syncBusy) }
+    defer { withExtendedLifetime(lock) {} }
+    let report = try await DiarySyncRun(store: store, now: surroundings.now).run()
+    let status = try store.status()
+    if wantsJSON {
+      let shape = ScriptOutput.StatusShape(
+        status, home: home.path, device: try store.deviceName(), isSyncing: false)
+      output.line(try ScriptOutput.text(shape))
+    } else {
+      tell(report, status)
+    }
+    if report.hasNoAccount { return .noAccount }
+    return report.failure == nil && status.state == .synced ? .done : .notSynced
+  }
+
+  private func tell(_ report: DiarySyncRun.Report, _ status: DiaryStatus) {
+    for change in report.changes { if let line = line(change) { output.line(line) } }
+    let received = report.changes.count
+    if report.hasNoAccount {
+      output.problem(texts(.syncNoAccount))
+    } else if let failure = report.failure {
+      if !report.sent.isEmpty { output.line(texts(.syncSent, String(report.sent.count))) }
+      if received > 0 { output.line(texts(.syncReceived, String(received))) }
+      output.problem(texts(.syncFailed, failure.message))
+    } else if status.state == .synced {
+      output.line(texts(.syncDone, String(report.sent.count), String(received)))
+    }
+    let waiting = status.pendingSaves + status.pendingDeletions
+    if waiting > 0 { output.problem(texts(.syncWaiting, String(waiting))) }
+    for row in status.refused {
+      output.problem(texts(.syncRefused, Presentation.short(row.record), row.error ?? ""))
+    }
+    if status.missingFiles > 0 {
+      output.problem(texts(.attachmentsMissing, presentation.attachments(status.missingFiles)))
+    }
+    if status.conflicts > 0 { output.line(texts(.statusConflicts, String(status.conflicts))) }
+  }
+
+  /// `nil` for changes that say nothing to a reader.
+  func line(_ change: DiaryChange) -> String? {
+    func title(_ id: EntryID) -> String {
+      // An entry that was deleted meanwhile has no title to show.
+      (try? store.stored(id)).flatMap { $0 }.map { presentation.title($0.entry) } ?? ""
+    }
+    switch change {
+    case .added(let id): return texts(.changeAdded, Presentation.short(id.name), title(id))
+    case .updated(let id): return texts(.changeUpdated, Presentation.short(id.name), title(id))
+    case .deleted(let id): return texts(.changeDeleted, Presentation.short(id.name))
+    case .merged(let id): return texts(.changeMerged, Presentation.short(id.name), title(id))
+    case .forked(let id, let copy):
+      return texts(.changeForked, Presentation.short(id.name), Presentation.short(copy.name))
+    case .deletionUndone(let id): return texts(.changeDeletionUndone, Presentation.short(id.name))
+    case .attachmentArrived(let id, _):
+      let name = (try? store.attachment(id)).flatMap { $0 }?.attachment.fileName ?? ""
+      return texts(.changeAttachmentArrived, Presentation.short(id.name), presentation.readable(name))
+    case .attachmentRemoved(let id, _): return texts(.changeAttachmentRemoved, Presentation.short(id.name))
+    }
+  }
+
+  // MARK: Watching
+
+  func watch() async throws -> ExitCode {
+    guard let lock = try SyncLock(home.syncLock) else { throw CommandFailure(.busy, .syncBusy) }
+    defer { withExtendedLifetime(lock) {} }
+    let container = CKContainer(identifier: DiarySync.containerIdentifier)
+    if try await container.accountStatus() == .noAccount {
+      try store.updateNotes { $0.hasNoAccount = true }
+      throw CommandFailure(.noAccount, .syncNoAccount)
+    }
+    StopSignal.listen()
+    try store.retryRefused()
+    let sync = try DiarySync(store: store, now: surroundings.now) { change in
+      if let line = line(change) { output.line(line) }
+    }
+    let engine = try sync.makeEngine(isAutomatic: true)
+    output.line(texts(.watchStarted))
+    try sync.refill(engine)
+    var watch = Watch(version: try store.dataVersion())
+    while !StopSignal.hasCome {
+      try await ContinuousClock().sleep(for: .milliseconds(250))
+      try look(sync, engine, &watch)
+    }
+    output.line(texts(.watchEnded))
+    return .done
+  }
+
+  private struct Watch {
+    var version: Int64
+    var isOffline = false
+    var noted = SyncNotes()
+  }
+
+  private func look(_ sync: DiarySync, _ engine: CKSyncEngine, _ watch: inout Watch) throws {
+    let version = try store.dataVersion()
+    if version != watch.version {
+      // Another process wrote into the diary.
+      watch.version = version
+      try sync.refill(engine)
+    }
+    let progress = sync.takeProgress()
+    if let error = progress.storeFailure { throw error }
+    for name in progress.sent { output.line(texts(.changeSent, Presentation.short(name))) }
+    try note(engine.status, &watch)
+  }
+
+  /// Keeps what `status` prints up to date, and tells when the server goes and comes.
+  private func note(_ status: CKSyncEngine.Status, _ watch: inout Watch) throws {
+    let error = status.sendError ?? status.fetchError
+    if let error, !watch.isOffline {
+      watch.isOffline = true
+      output.line(texts(.watchOffline, error.localizedDescription))
+    } else if error == nil && watch.isOffline {
+      watch.isOffline = false
+      output.line(texts(.watchOnline))
+    }
+    var notes = watch.noted
+    let success = [status.lastFetch, status.lastSend].compactMap(\.self).max().map(Moment.init(date:))
+    notes.lastSuccess = success
+    notes.lastError = error.map { error in
+      SyncNotes.Failure(
+        code: "\(error.code)", message: error.localizedDescription, record: nil,
+        at: watch.noted.lastError?.code == "\(error.code)" ? watch.noted.lastError?.at ?? now : now)
+    }
+    let next = [status.nextSend, error == nil ? nil : status.nextFetch].compactMap(\.self).min()
+    notes.nextTry = next.map(Moment.init(date:))
+    notes.hasNoAccount = status.activity == .noAccount
+    guard notes != watch.noted else { return }
+    watch.noted = notes
+    let changed = notes
+    try store.updateNotes { stored in
+      stored.lastSuccess = changed.lastSuccess ?? stored.lastSuccess
+      stored.lastError = changed.lastError
+      stored.nextTry = changed.nextTry
+      stored.hasNoAccount = changed.hasNoAccount
+    }
+  }
+}
+
+/// Whether the process was asked to end.
+enum StopSignal {
+  private static let flag = Atomic(false)
+
+  static var hasCome: Bool { flag.load(ordering: .relaxed) }
+
+  static func listen() {
+    for number in [SIGINT, SIGTERM] { signal(number) { _ in StopSignal.flag.store(true, ordering: .relaxed) } }
+  }
+}

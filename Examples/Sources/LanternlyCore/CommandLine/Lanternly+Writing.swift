@@ -1,0 +1,175 @@
+import Foundation
+
+/// Commands that change the diary. None of them touches the network.
+extension Lanternly {
+  func new() throws -> ExitCode {
+    let zone = try zone() ?? Zone.current
+    let moment = try arguments.value("date").map { try WhenParser.moment($0, zone: zone, option: "date") } ?? now
+    let id = EntryID(Self.freshName())
+    let text = try arguments.value("text") ?? surroundings.input() ?? write("", for: id)
+    let files = try adopt(arguments.all("attach"), to: id, after: 0)
+    guard !text.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty || !files.isEmpty else {
+      output.problem(texts(.emptyTextDropped))
+      return .failure
+    }
+    var entry = Entry(text: text, written: Written(moment: moment, zone: zone), edited: EditTimes(all: now))
+    entry.device = try store.deviceName()
+    try applyOptions(to: &entry)
+    entry.text = Self.adding(files, to: entry.text)
+    try store.save(id, base: nil, edited: entry, adding: files, at: now)
+    output.line(texts(.entryAdded, Presentation.short(id.name)))
+    return .done
+  }
+
+  func edit() throws -> ExitCode {
+    let stored = try entry(arguments.words[0], includingDeleted: arguments.has("restore"))
+    var edited = stored.entry
+    try restore(into: &edited, id: stored.id)
+    try applyOptions(to: &edited)
+    if let zone = try zone() { (edited.written.zone, edited.edited.written) = (zone, now) }
+    if let date = arguments.value("date") {
+      edited.written.moment = try WhenParser.moment(date, zone: edited.written.zone, option: "date")
+      edited.edited.written = now
+    }
+    let known = try store.attachments(of: stored.id)
+    let added = try adopt(arguments.all("attach"), to: stored.id, after: known.count)
+    let removed = try detached(from: known, id: stored.id)
+    var text = edited.text
+    if let given = arguments.value("text") { text = given }
+    if let more = arguments.value("append") { text += text.isEmpty ? more : "\n\n" + more }
+    if isPlainEdit { text = try write(text, for: stored.id) }
+    text = Self.adding(added, to: text)
+    for attachment in removed { text = Self.removing(attachment, from: text) }
+    if text != edited.text { (edited.text, edited.edited.text) = (text, now) }
+    if text != stored.entry.text { edited.device = try store.deviceName() }
+    if edited == stored.entry && added.isEmpty && removed.isEmpty {
+      output.line(texts(.entryUnchanged))
+      return .done
+    }
+    try store.save(
+      stored.id, base: stored.entry, edited: edited, adding: added, removing: removed.map(\.id), at: now)
+    output.line(texts(.entryChanged, Presentation.short(stored.id.name)))
+    return .done
+  }
+
+  func delete() throws -> ExitCode {
+    let device = try store.deviceName()
+    // All names are looked up first, so that a misspelt one deletes nothing.
+    for stored in try arguments.words.map({ try entry($0) }) {
+      guard try store.delete(stored.id, device: device, at: now) else { continue }
+      output.line(texts(.entryDeleted, Presentation.short(stored.id.name)))
+    }
+    return .done
+  }
+
+  // MARK: Options
+
+  private var isPlainEdit: Bool {
+    let options = CommandShape.all.first { $0.name == "edit" }?.options.keys.sorted() ?? []
+    return !options.contains { arguments.has($0) }
+  }
+
+  private func zone() throws -> String? {
+    guard let zone = arguments.value("zone") else { return nil }
+    guard Zone.exists(zone) else { throw UsageError.valueIsWrong(option: "zone", value: zone) }
+    return zone
+  }
+
+  private func applyOptions(to entry: inout Entry) throws {
+    if arguments.has("star") { (entry.isStarred, entry.edited.starred) = (true, now) }
+    if arguments.has("unstar") { (entry.isStarred, entry.edited.starred) = (false, now) }
+    if let word = arguments.value("mood") {
+      let mood = Int(word)
+      guard word == "none" || mood.map((1...5).contains) == true else {
+        throw UsageError.valueIsWrong(option: "mood", value: word)
+      }
+      (entry.mood, entry.edited.mood) = (mood, now)
+    }
+    for tag in arguments.all("tag") {
+      let name = tag.trimmingCharacters(in: .whitespacesAndNewlines)
+      guard !name.isEmpty else { throw UsageError.valueIsWrong(option: "tag", value: tag) }
+      entry.tags[name] = now
+    }
+    for tag in arguments.all("untag") { entry.tags[tag] = nil }
+    if let name = arguments.value("place") {
+      var place = Place()
+      place.name = name.isEmpty ? nil : name
+      (entry.place, entry.edited.place) = (name.isEmpty ? nil : place, now)
+    }
+  }
+
+  private func restore(into entry: inout Entry, id: EntryID) throws {
+    guard let word = arguments.value("restore") else { return }
+    guard let version = try store.versions(of: id).first(where: { String($0.number) == word }) else {
+      throw CommandFailure(.notFound, .versionNotFound, Presentation.short(id.name), word)
+    }
+    let (origin, copyOf) = (entry.origin, entry.copyOf)
+    entry = version.entry
+    (entry.origin, entry.copyOf) = (origin, copyOf)
+    for tag in entry.tags.keys.sorted() { entry.tags[tag] = now }
+    entry.edited = EditTimes(all: now)
+    entry.device = try store.deviceName()
+  }
+
+  // MARK: Attachments
+
+  private func adopt(_ paths: [String], to entry: EntryID, after count: Int) throws -> [Attachment] {
+    try paths.enumerated().map { index, path in
+      do {
+        let stored = try home.files.adopt(path)
+        let fileName = (path as NSString).lastPathComponent
+        return Attachment(
+          id: AttachmentID(Self.freshName()), entry: entry, kind: Attachment.Kind(fileName: fileName),
+          fileName: fileName, order: count + index, byteCount: stored.byteCount, sha256: stored.sha256)
+      } catch let error as FileError {
+        throw CommandFailure(.notFound, .fileIsUnreadable, path, error.reason)
+      }
+    }
+  }
+
+  private func detached(from known: [StoredAttachment], id: EntryID) throws -> [Attachment] {
+    try arguments.all("detach").map { word in
+      let found = known.first { $0.attachment.fileName == word || $0.attachment.id.name.hasPrefix(word) }
+      guard let found else {
+        throw CommandFailure(.notFound, .attachmentNotFound, Presentation.short(id.name), word)
+      }
+      return found.attachment
+    }
+  }
+
+  private static func adding(_ attachments: [Attachment], to text: String) -> String {
+    attachments.reduce(text) { text, attachment in
+      let title = attachment.kind == .photo ? "" : attachment.fileName
+      let link = Attachment.link(attachment.id, kind: attachment.kind, title: title)
+      return text.isEmpty ? link : text + "\n\n" + link
+    }
+  }
+
+  private static func removing(_ attachment: Attachment, from text: String) -> String {
+    let link = NSRegularExpression.escapedPattern(for: "(attachment:\(attachment.id.name))")
+    return text.replacingOccurrences(of: #"\n*!?\[[^\]]*\]"# + link, with: "", options: .regularExpression)
+  }
+
+  private static func freshName() -> String {
+    UUID().uuidString.lowercased().replacingOccurrences(of: "-", with: "")
+  }
+
+  // MARK: The editor
+
+  /// Lets the user write a text. If the editor fails the file stays, so that nothing written is lost.
+  private func write(_ text: String, for id: EntryID) throws -> String {
+    let environment = surroundings.environment
+    guard let editor = (environment["VISUAL"] ?? environment["EDITOR"]), !editor.isEmpty else {
+      throw CommandFailure(.usage, .noEditor)
+    }
+    let path = home.scratch("entry-\(Presentation.short(id.name))") + ".md"
+    try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+    let code = surroundings.edit(editor, path)
+    guard code == 0 else { throw CommandFailure(.failure, .editorFailed, String(code), path) }
+    var written = String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)
+    // Editors end the last line; the text had no end there.
+    if written.hasSuffix("\n") && !text.hasSuffix("\n") { written.removeLast() }
+    Folder.remove(path)
+    return written
+  }
+}

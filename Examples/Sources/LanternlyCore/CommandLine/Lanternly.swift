@@ -1,0 +1,141 @@
+import Foundation
+import VirgaSQLite
+
+/// The program: reads a command line, does what it says and tells how it went.
+package struct Lanternly {
+  package static let version = "0.1.0"
+
+  let arguments: Arguments
+  let surroundings: Surroundings
+  let texts: Texts
+  let home: DiaryHome
+  let store: DiaryStore
+
+  var output: Output { surroundings.output }
+  var presentation: Presentation { Presentation(texts: texts) }
+  var wantsJSON: Bool { arguments.has("json") }
+  var now: Moment { surroundings.now() }
+
+  /// Runs one command.
+  /// - Returns: The process's exit code.
+  package static func run(_ words: [String], _ surroundings: Surroundings) async -> Int32 {
+    let texts = Texts.of(languageCode: surroundings.languageCode)
+    let arguments: Arguments
+    do {
+      arguments = try Arguments(words)
+    } catch {
+      surroundings.output.problem(Self.explain(error, texts))
+      return ExitCode.usage.rawValue
+    }
+    do {
+      if let text = help(arguments, texts) {
+        surroundings.output.line(text)
+        return ExitCode.done.rawValue
+      }
+      let program = try Lanternly(arguments, surroundings, texts)
+      return try await program.perform().rawValue
+    } catch {
+      let (code, text) = describe(error, texts)
+      surroundings.output.problem(text)
+      return code.rawValue
+    }
+  }
+
+  private init(_ arguments: Arguments, _ surroundings: Surroundings, _ texts: Texts) throws {
+    self.arguments = arguments
+    self.surroundings = surroundings
+    self.texts = texts
+    let environment = surroundings.environment
+    let given = arguments.value("home") ?? environment["LANTERNLY_HOME"].flatMap { $0.isEmpty ? nil : $0 }
+    home = try DiaryHome(path: given ?? (environment["HOME"] ?? ".") + "/.lanternly")
+    store = try DiaryStore(home: home)
+    // A folder that was named is a device of its own; the default one shares the machine's account.
+    if given != nil { setenv("VIRGA_HOME", home.client, 1) }
+  }
+
+  private func perform() async throws -> ExitCode {
+    switch arguments.command {
+    case "new": try new()
+    case "edit": try edit()
+    case "list": try list()
+    case "show": try show()
+    case "search": try search()
+    case "delete": try delete()
+    case "import": try importExport()
+    case "sync": try await sync()
+    case "watch": try await watch()
+    case "status": try status()
+    case "conflicts": try conflicts()
+    case let command: preconditionFailure("a command without a function: \(command)")
+    }
+  }
+
+  // MARK: Words for what went wrong
+
+  private static func help(_ arguments: Arguments, _ texts: Texts) -> String? {
+    if arguments.has("version") { return "lanternly \(version)" }
+    let topic = arguments.command == "help" ? arguments.words.first ?? "" : arguments.command
+    guard arguments.command == "help" || arguments.has("help") else { return nil }
+    let known: [String: Text] = [
+      "new": .helpNew, "edit": .helpEdit, "list": .helpList, "show": .helpShow, "search": .helpSearch,
+      "delete": .helpDelete, "import": .helpImport, "sync": .helpSync, "watch": .helpWatch, "status": .helpStatus,
+      "conflicts": .helpConflicts, "help": .helpHelp,
+    ]
+    return texts(known[topic] ?? .help)
+  }
+
+  private static func explain(_ error: UsageError, _ texts: Texts) -> String {
+    let (text, topic): (String, String) =
+      switch error {
+      case .noCommand: (texts(.usageNoCommand), "")
+      case .unknownCommand(let name): (texts(.usageUnknownCommand, name), "")
+      case .unknownOption(let option, let command):
+        (texts(.usageUnknownOption, option, command.isEmpty ? "lanternly" : command), command)
+      case .valueIsMissing(let option): (texts(.usageValueMissing, option), "")
+      case .valueIsUnwanted(let option): (texts(.usageValueUnwanted, option), "")
+      case .optionIsRepeated(let option): (texts(.usageRepeated, option), "")
+      case .wordIsMissing(let command): (texts(.usageWordMissing, command), command)
+      case .tooManyWords(let word, let command): (texts(.usageTooManyWords, word, command), command)
+      case .valueIsWrong(let option, let value): (texts(.usageValueWrong, option, value), "")
+      }
+    return text + " " + texts(.usageSeeHelp, topic).trimmingCharacters(in: .whitespaces)
+  }
+
+  private static func describe(_ error: any Error, _ texts: Texts) -> (ExitCode, String) {
+    switch error {
+    case let failure as CommandFailure: (failure.code, texts.filled(failure.text, failure.values))
+    case let usage as UsageError: (.usage, explain(usage, texts))
+    case let error as ImportError: describe(error, texts)
+    case let error as FileError: (.failure, texts(.fileFailed, error.path, error.reason))
+    case MigrationError.newerVersion: (.failure, texts(.diaryIsNewer))
+    case MigrationError.foreign: (.failure, texts(.diaryIsForeign, "diary.sqlite"))
+    case let error as SQLiteError: (.failure, texts(.diaryFailed, error.message))
+    default: (.failure, texts(.unexpected, "\(error)"))
+    }
+  }
+
+  private static func describe(_ error: ImportError, _ texts: Texts) -> (ExitCode, String) {
+    switch error {
+    case .notFound(let path): (.notFound, texts(.importNotFound, path))
+    case .brokenJSON(let file, let reason): (.badInput, texts(.importBrokenJSON, file, reason))
+    case .notAnExport(let path): (.badInput, texts(.importNotAnExport, path))
+    case .brokenArchive(let file, let reason): (.badInput, texts(.importBrokenArchive, file, reason))
+    case .unsafeArchive(let file, let name): (.badInput, texts(.importUnsafeArchive, file, name))
+    case .tooLarge(let file): (.badInput, texts(.importTooLarge, file))
+    case .file(let error): (.failure, texts(.fileFailed, error.path, error.reason))
+    }
+  }
+
+  /// The entry that a word on the command line names.
+  func entry(_ word: String, includingDeleted: Bool = false) throws -> StoredEntry {
+    switch try store.find(word, includingDeleted: includingDeleted) {
+    case .none: throw CommandFailure(.notFound, .entryNotFound, word)
+    case .several(let names):
+      let shown = names.prefix(5).map(\.name).joined(separator: " ")
+      throw CommandFailure(.notFound, .entryIsAmbiguous, word, shown)
+    case .one(let id):
+      guard let stored = try store.stored(id) else { throw CommandFailure(.notFound, .entryNotFound, word) }
+      return stored
+    }
+  }
+}

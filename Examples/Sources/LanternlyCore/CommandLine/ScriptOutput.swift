@@ -1,0 +1,170 @@
+import Foundation
+
+/// The shapes that `--json` prints. Keys are English in every language, and stay.
+enum ScriptOutput {
+  struct EntryShape: Encodable {
+    var id: String
+    var text: String
+    var written: String
+    var timeZone: String
+    var local: String
+    var starred: Bool
+    var mood: Int?
+    var tags: [String]
+    var place: Place?
+    var weather: Weather?
+    var device: String
+    var modified: String
+    var copyOf: String?
+    var origin: String?
+    var attachments: [AttachmentShape]?
+
+    init(_ stored: StoredEntry, attachments: [StoredAttachment]? = nil, files: AttachmentFiles? = nil) {
+      let entry = stored.entry
+      id = stored.id.name
+      text = entry.text
+      written = entry.written.moment.iso8601
+      timeZone = entry.written.zone
+      let clock = entry.written.local
+      local =
+        "\(clock.year.padded(4))-\(clock.month.padded(2))-\(clock.day.padded(2))"
+        + " \(clock.hour.padded(2)):\(clock.minute.padded(2))"
+      starred = entry.isStarred
+      mood = entry.mood
+      tags = entry.tagNames
+      place = entry.place
+      weather = entry.weather
+      device = entry.device
+      modified = entry.modified.iso8601
+      copyOf = entry.copyOf?.name
+      origin = entry.origin?.source
+      self.attachments = attachments.map { list in list.map { AttachmentShape($0, files: files) } }
+    }
+  }
+
+  struct AttachmentShape: Encodable {
+    var id: String
+    var kind: String
+    var fileName: String
+    var bytes: Int64
+    var sha256: String
+    var path: String?
+
+    init(_ stored: StoredAttachment, files: AttachmentFiles?) {
+      id = stored.attachment.id.name
+      kind = stored.attachment.kind.rawValue
+      fileName = stored.attachment.fileName
+      bytes = stored.attachment.byteCount
+      sha256 = stored.attachment.sha256
+      path = stored.hasFile ? files?.path(sha256: stored.attachment.sha256) : nil
+    }
+  }
+
+  struct VersionShape: Encodable {
+    var number: Int64
+    var reason: String
+    var replaced: String
+    var text: String
+
+    init(_ version: StoredVersion) {
+      number = version.number
+      reason = version.reason.rawValue
+      replaced = version.replacedAt.iso8601
+      text = version.entry.text
+    }
+  }
+
+  struct StatusShape: Encodable {
+    struct Pending: Encodable {
+      var saves: Int
+      var deletes: Int
+      var bytes: Int64
+      var missingFiles: Int
+    }
+    struct Failure: Encodable {
+      var code: String
+      var message: String
+      var record: String?
+      var at: String
+    }
+    var state: String
+    var isSyncing: Bool
+    var home: String
+    var device: String
+    var entries: Int
+    var attachments: Int
+    var pending: Pending
+    var lastSuccess: String?
+    var lastError: Failure?
+    var nextTry: String?
+    var conflicts: Int
+    var clockSkewSeconds: Double?
+    var refused: [String: String]
+
+    init(_ status: DiaryStatus, home: String, device: String, isSyncing: Bool) {
+      state = status.state.rawValue
+      self.isSyncing = isSyncing
+      self.home = home
+      self.device = device
+      entries = status.entries
+      attachments = status.attachments
+      pending = Pending(
+        saves: status.pendingSaves, deletes: status.pendingDeletions, bytes: status.pendingBytes,
+        missingFiles: status.missingFiles)
+      lastSuccess = status.notes.lastSuccess?.iso8601
+      lastError = status.notes.lastError.map {
+        Failure(code: $0.code, message: $0.message, record: $0.record, at: $0.at.iso8601)
+      }
+      nextTry = status.notes.nextTry?.iso8601
+      conflicts = status.conflicts
+      clockSkewSeconds = status.notes.clockSkewSeconds
+      refused = Dictionary(status.refused.map { ($0.record, $0.error ?? "") }) { first, _ in first }
+    }
+  }
+
+  struct ConflictShape: Encodable {
+    var kind: String
+    var entry: String
+    var copy: String?
+    var field: String?
+    var version: Int64?
+    var at: String?
+    var texts: [String]?
+
+    init(_ conflict: DiaryConflict, texts: [String]?) {
+      switch conflict {
+      case .texts(let original, let copy):
+        kind = "texts"
+        entry = original.name
+        self.copy = copy.name
+      case .deletion(_, let entry, let moment):
+        kind = "deletion"
+        self.entry = entry.name
+        at = moment.iso8601
+      case .value(_, let entry, let field, let version, let moment):
+        kind = "value"
+        self.entry = entry.name
+        self.field = field.rawValue
+        self.version = version?.number
+        at = moment.iso8601
+      }
+      self.texts = texts
+    }
+  }
+
+  struct ImportShape: Encodable {
+    var added: Int
+    var updated: Int
+    var unchanged: Int
+    var kept: Int
+    var attachments: Int
+    var skipped: [String]
+    var warnings: [String]
+  }
+
+  static func text(_ value: some Encodable) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+    return String(decoding: try encoder.encode(value), as: UTF8.self)
+  }
+}

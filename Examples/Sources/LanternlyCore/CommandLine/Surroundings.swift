@@ -1,0 +1,88 @@
+import Foundation
+import Synchronization
+
+/// What the program finds around it: tests hand in their own.
+package struct Surroundings: Sendable {
+  package var environment: [String: String]
+  package var now: @Sendable () -> Moment
+  package var output: Output
+  /// What stands on standard input; `nil` if a person sits there.
+  package var input: @Sendable () -> String?
+  /// Opens a file in an editor and tells its exit code.
+  package var edit: @Sendable (_ command: String, _ path: String) -> Int32
+
+  package init(
+    environment: [String: String], now: @escaping @Sendable () -> Moment, output: Output,
+    input: @escaping @Sendable () -> String?, edit: @escaping @Sendable (String, String) -> Int32
+  ) {
+    self.environment = environment
+    self.now = now
+    self.output = output
+    self.input = input
+    self.edit = edit
+  }
+
+  /// The process's own.
+  package static func process() -> Surroundings {
+    Surroundings(
+      environment: ProcessInfo.processInfo.environment, now: { Moment.now },
+      output: .standard,
+      input: {
+        isatty(STDIN_FILENO) != 0
+          ? nil : String(decoding: FileHandle.standardInput.readDataToEndOfFile(), as: UTF8.self)
+      },
+      edit: { command, path in Self.runEditor(command, path) })
+  }
+
+  // By the shell, as $EDITOR may hold options; the path is an argument and never part of the command.
+  private static func runEditor(_ command: String, _ path: String) -> Int32 {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = ["-c", command + " \"$1\"", "sh", path]
+    do {
+      try process.run()
+    } catch {
+      return 127
+    }
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
+
+  package var languageCode: String {
+    for name in ["LC_ALL", "LC_MESSAGES", "LANG"] {
+      if let value = environment[name], !value.isEmpty { return String(value.prefix { $0.isLetter }).lowercased() }
+    }
+    return "en"
+  }
+}
+
+extension Moment {
+  package static var now: Moment {
+    Moment(milliseconds: Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)))
+  }
+}
+
+/// Where lines go. Each is written at once, so that a reader of a pipe sees it.
+package struct Output: Sendable {
+  package var line: @Sendable (String) -> Void
+  package var problem: @Sendable (String) -> Void
+
+  package init(line: @escaping @Sendable (String) -> Void, problem: @escaping @Sendable (String) -> Void) {
+    self.line = line
+    self.problem = problem
+  }
+
+  package static let standard = Output(
+    line: { write($0, to: STDOUT_FILENO) }, problem: { write($0, to: STDERR_FILENO) })
+
+  private static func write(_ text: String, to descriptor: Int32) {
+    let bytes = Array((text + "\n").utf8)
+    var position = 0
+    while position < bytes.count {
+      let count = bytes[position...].withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      // Nobody reads any longer: there is nobody to tell.
+      guard count > 0 || errno == EINTR else { return }
+      position += max(0, count)
+    }
+  }
+}

@@ -1,0 +1,115 @@
+/// What an import did.
+package struct ImportSummary: Hashable, Sendable {
+  package var added = 0
+  /// Taken again because the export is newer than what was here.
+  package var updated = 0
+  package var unchanged = 0
+  /// Edited or deleted here since, and not newer in the export.
+  package var kept = 0
+  package var attachments = 0
+  package var notes: [ImportNote] = []
+
+  package init() {}
+}
+
+extension DiaryStore {
+  /// Entries in one transaction. Their files are copied before it.
+  static let importBatchMax = 50
+
+  /// Takes in the entries of an export. Names follow from the export, so importing it again, here or on another device,
+  /// changes nothing.
+  package func take(_ export: DayOneExport, at now: Moment) throws -> ImportSummary {
+    var summary = ImportSummary()
+    summary.notes = export.notes
+    var rest = export.entries[...]
+    while !rest.isEmpty {
+      let batch = rest.prefix(Self.importBatchMax)
+      rest = rest.dropFirst(batch.count)
+      var ready: [(DayOneEntry, [Attachment])] = []
+      for entry in batch {
+        ready.append((entry, try adoptMedia(of: entry, notes: &summary.notes)))
+      }
+      let before = summary
+      summary = try write { rows in
+        var summary = before
+        for (entry, attachments) in ready { try rows.take(entry, attachments, at: now, summary: &summary) }
+        return summary
+      }
+    }
+    return summary
+  }
+
+  /// Copies the files that are not in the diary yet; each is read once and never held whole.
+  private func adoptMedia(of entry: DayOneEntry, notes: inout [ImportNote]) throws -> [Attachment] {
+    let label = entry.entry.origin?.source ?? entry.id.name
+    let known = Set(try read { try $0.attachments(of: entry.id) }.map(\.attachment.id))
+    var attachments: [Attachment] = []
+    for media in entry.media where !known.contains(media.id) {
+      guard let path = media.path else { continue }
+      do {
+        let stored = try home.files.adopt(path)
+        if stored.byteCount == 0 {
+          notes.append(.mediaFileIsEmpty(entry: label, media: media.fileName))
+        } else if let md5 = media.md5, md5.lowercased() != stored.md5 {
+          notes.append(.mediaFileDiffers(entry: label, media: media.fileName))
+        }
+        attachments.append(
+          Attachment(
+            id: media.id, entry: entry.id, kind: media.kind, fileName: media.fileName, order: media.order,
+            byteCount: stored.byteCount, sha256: stored.sha256))
+      } catch {
+        guard error.path == path else { throw error }
+        notes.append(.mediaFileIsUnreadable(entry: label, media: media.fileName))
+      }
+    }
+    return attachments
+  }
+}
+
+extension DiaryRows {
+  func take(
+    _ exported: DayOneEntry, _ attachments: [Attachment], at now: Moment, summary: inout ImportSummary
+  ) throws {
+    let id = exported.id
+    var attachments = attachments
+    switch decision(for: exported.entry, over: try entry(id)) {
+    case .add: summary.added += 1
+    case .update: summary.updated += 1
+    case .unchanged, .keep:
+      // A first import may have come without the files that the text shows.
+      let text = try entry(id)?.text ?? ""
+      let lacking = attachments.filter { !text.contains("attachment:\($0.id.name)") }
+      for attachment in lacking { touchedFiles.insert(attachment.sha256) }
+      attachments.removeAll { lacking.contains($0) }
+      if decision(for: exported.entry, over: try entry(id)) == .keep {
+        summary.kept += 1
+      } else {
+        summary.unchanged += 1
+      }
+      try add(attachments, at: now, summary: &summary)
+      return
+    }
+    try put(id, exported.entry, reason: .imported, at: now)
+    try connection.run(
+      "UPDATE entry SET imported = ? WHERE name = ?", try StoredJSON.text(exported.entry), id.name)
+    try enqueue(id, at: now)
+    try add(attachments, at: now, summary: &summary)
+  }
+
+  private func add(_ attachments: [Attachment], at now: Moment, summary: inout ImportSummary) throws {
+    for attachment in attachments {
+      try put(StoredAttachment(attachment: attachment, hasFile: true))
+      try enqueue(attachment.id.name, .attachment, .save, at: now)
+      summary.attachments += 1
+    }
+  }
+
+  private enum Decision { case add, update, unchanged, keep }
+
+  private func decision(for exported: Entry, over local: Entry?) -> Decision {
+    guard let local else { return .add }
+    let imported = local.origin?.modified ?? .never
+    if exported.modified <= imported { return local.modified > imported ? .keep : .unchanged }
+    return exported.modified > local.modified ? .update : .keep
+  }
+}

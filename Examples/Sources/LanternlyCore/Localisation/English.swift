@@ -1,0 +1,228 @@
+let englishTable: [Text: String] = [
+  .weekdays: "Sun Mon Tue Wed Thu Fri Sat",
+  .months: "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
+  .dateTime: "{0} {1} {2} {3}, {4}",
+  .oneEntry: "{0} entry",
+  .manyEntries: "{0} entries",
+  .oneAttachment: "{0} attachment",
+  .manyAttachments: "{0} attachments",
+
+  .nothingFound: "Nothing found.",
+  .emptyDiary: "The diary is empty. Write the first entry with: lanternly new",
+  .noTitle: "(no text)",
+  .tagsLine: "Tags: {0}",
+  .moodLine: "Mood: {0} of 5",
+  .weatherLine: "Weather: {0}",
+  .placeLine: "Place: {0}",
+  .writtenIn: "{0} ({1})",
+  .deviceLine: "Last written on: {0}",
+  .attachmentsHead: "Attachments:",
+  .attachmentHere: "{0}  {1}, {2} bytes, {3}",
+  .attachmentNotHere: "{0}  {1}, {2} bytes, not here yet; it comes with the next sync",
+  .copyLine: "This is the other text of entry {0}. See: lanternly conflicts",
+  .versionsHead: "Earlier versions (bring one back with: lanternly edit {0} --restore NUMBER):",
+  .noVersions: "There are no earlier versions.",
+  .versionLine: "{0}. {1}, {2}: {3}",
+  .reasonEdited: "before an edit here",
+  .reasonReceived: "before another device's edit arrived",
+  .reasonMerged: "before a merge",
+  .reasonDeleted: "before it was deleted",
+  .reasonImported: "before an import",
+  .reasonResolved: "before a conflict was settled",
+
+  .entryAdded: "Added entry {0}.",
+  .entryChanged: "Changed entry {0}.",
+  .entryUnchanged: "Nothing changed.",
+  .entryDeleted: "Deleted entry {0}.",
+  .emptyTextDropped: "The text is empty: no entry was made.",
+  .noEditor: "There is no text: give --text, write to standard input, or set EDITOR.",
+  .editorFailed: "The editor ended with code {0}. Nothing was changed; your text is in {1}",
+  .fileIsUnreadable: "The file {0} cannot be read: {1}",
+
+  .importDone: "Imported: {0}, {1}.",
+  .importUpdated: "Brought up to date from a newer export: {0}.",
+  .importUnchanged: "Already there: {0}.",
+  .importKept: "Edited here since and kept: {0}.",
+  .importSkipped: "Skipped: {0}.",
+  .importWarnings: "Warnings: {0}.",
+  .noteIsNoObject: "{0}, entry {1}: not an entry",
+  .noteHasNoDate: "entry {0}: it has no date",
+  .noteAppearsTwice: "entry {0}: it appears twice; the later one is used",
+  .noteIsUnreadable: "{0}: {1}",
+  .noteIsNoJournal: "{0}: it has no entries",
+  .noteHasNoText: "entry {0}: it has no text; imported empty",
+  .noteZoneUnknown: "entry {0}: unknown time zone {1}; GMT is used",
+  .noteMediaMissing: "entry {0}: the file of {1} is missing",
+  .noteMediaEmpty: "entry {0}: the file of {1} is empty",
+  .noteMediaDiffers: "entry {0}: the file of {1} is not the one that the export describes; imported as it is",
+  .noteMediaUnreadable: "entry {0}: the file of {1} cannot be read",
+  .noteLinkUnknown: "entry {0}: the text shows {1}, which the export does not hold",
+  .importNotFound: "There is no file or folder {0}",
+  .importBrokenJSON: "{0} is not valid JSON, so nothing was imported: {1}",
+  .importNotAnExport: "{0} is not a Day One export: it holds no journal and no entries. Nothing was changed.",
+  .importBrokenArchive: "The archive {0} cannot be read, so nothing was imported: {1}",
+  .importUnsafeArchive: "The archive {0} was refused, because of a name in it that leads outside: {1}",
+  .importTooLarge: "The archive {0} was refused: it would unpack to far more than an export holds.",
+
+  .syncDone: "Synced. Sent {0}, received {1}.",
+  .syncSent: "Sent {0}.",
+  .syncReceived: "Received {0}.",
+  .syncWaiting: "{0} still wait to be sent; they are kept and go with the next sync.",
+  .syncFailed: "Not synced: {0}",
+  .syncNoAccount: "Not synced: there is no account on this device. See: virga account show",
+  .syncBusy: "Another process is syncing this diary.",
+  .syncRefused: "The server refused {0}: {1}",
+  .attachmentsMissing: "{0} still to be downloaded.",
+  .watchStarted: "Watching. End with Ctrl-C.",
+  .watchEnded: "Ended.",
+  .watchOffline: "The server cannot be reached ({0}); trying again.",
+  .watchOnline: "The server is there again.",
+  .changeAdded: "new       {0}  {1}",
+  .changeUpdated: "changed   {0}  {1}",
+  .changeDeleted: "deleted   {0}",
+  .changeMerged: "merged    {0}  {1}",
+  .changeForked: "conflict  {0}  both texts are kept; the other one is {1}",
+  .changeDeletionUndone: "conflict  {0}  deleted on one device, edited on another; the edit is kept",
+  .changeAttachmentArrived: "file      {0}  {1}",
+  .changeAttachmentRemoved: "file gone {0}",
+  .changeSent: "sent      {0}",
+
+  .statusNever: "Not synced yet: everything is on this device only.",
+  .statusSynced: "Synced.",
+  .statusPending: "Changes wait to be sent.",
+  .statusAttention: "Needs attention: the last sync failed.",
+  .statusNoAccount: "No account on this device; everything stays here.",
+  .statusRunning: "Another process is syncing now.",
+  .statusEntries: "In the diary: {0}, {1}.",
+  .statusPendingCounts: "Waiting: {0} to save, {1} to delete, {2} bytes of files; files still to come: {3}.",
+  .statusLastSuccess: "Last success: {0}.",
+  .statusLastSuccessNever: "Last success: never.",
+  .statusLastError: "Last error: {0}, {1}",
+  .statusNextTry: "Next try: {0}.",
+  .statusConflicts: "Open conflicts: {0}. See: lanternly conflicts",
+  .statusClockSkew: "This device's clock differs from the server's by {0} seconds.",
+  .statusRecordRefused: "Refused by the server: {0}: {1}",
+  .statusHome: "Diary: {0} (device {1})",
+
+  .noConflicts: "There are no conflicts.",
+  .conflictTexts: "Entry {0} was written on two devices at once. Both texts are kept:",
+  .conflictTextOf: "  {0} (entry {1}, from {2}, {3}):",
+  .conflictHowTexts: "  Settle it with: lanternly conflicts resolve {0} --keep original|copy|both|mine|theirs",
+  .conflictDeletion: "Entry {0} was deleted on one device and edited on another; the edit was kept. {1}",
+  .conflictValue: "Entry {0}: {1} was changed on two devices; the later is used, {2} gave way (version {3}).",
+  .conflictHowNote: "  Seen? lanternly conflicts resolve {0}",
+  .conflictSettled: "Settled.",
+  .conflictNotFound: "Entry {0} has no open conflict.",
+  .conflictSameDevice: "Both texts come from the same side as seen from here; choose original, copy or both.",
+  .fieldText: "the text",
+  .fieldWritten: "the date",
+  .fieldStarred: "the star",
+  .fieldMood: "the mood",
+  .fieldPlace: "the place",
+  .fieldWeather: "the weather",
+  .fieldCopyOf: "the kept copy",
+  .valueYes: "yes",
+  .valueNo: "no",
+  .valueNone: "nothing",
+
+  .entryNotFound: "There is no entry {0}.",
+  .entryIsAmbiguous: "{0} begins the names of several entries: {1}",
+  .versionNotFound: "Entry {0} has no version {1}.",
+  .attachmentNotFound: "Entry {0} has no attachment {1}.",
+  .usageNoCommand: "What shall be done?",
+  .usageUnknownCommand: "There is no command {0}.",
+  .usageUnknownOption: "{1} has no option --{0}.",
+  .usageValueMissing: "--{0} needs a value.",
+  .usageValueUnwanted: "--{0} takes no value.",
+  .usageRepeated: "--{0} may be given once.",
+  .usageWordMissing: "{0} needs something to work on.",
+  .usageTooManyWords: "{1} has no use for {0}.",
+  .usageValueWrong: "{1} is no value for --{0}.",
+  .usageSeeHelp: "See: lanternly help {0}",
+  .diaryIsNewer: "The diary was written by a later version of this program. Update the program.",
+  .diaryIsForeign: "The file {0} belongs to another program.",
+  .diaryFailed: "The diary cannot be used: {0}",
+  .fileFailed: "{0}: {1}",
+  .unexpected: "Something unexpected happened: {0}",
+
+  .help: """
+  Lanternly, a diary for the terminal. It works without a network and without a login; your devices keep in step
+  through a server of your own.
+
+  Usage: lanternly [--home DIR] COMMAND [OPTIONS]
+
+    new        Write an entry
+    edit       Change an entry
+    list       List entries, the latest first
+    show       Show an entry
+    search     Find entries by words
+    delete     Delete entries
+    import     Take in a Day One export
+    sync       Send and receive changes
+    watch      Keep syncing and show what arrives
+    status     How things stand
+    conflicts  See and settle what two devices did to one entry
+    help       Help for a command
+
+  --home DIR   The diary's folder (default: $LANTERNLY_HOME or ~/.lanternly). A folder is a device of its own.
+  --json       For scripts: list, search, show, status, conflicts, import, sync.
+  Entries are named by the first digits of their names. LC_ALL, LC_MESSAGES or LANG choose English or Spanish.
+  Exit codes: 0 done, 1 failed, 2 not understood, 3 not found, 4 unusable import, 5 not synced, 6 no account, 7 busy.
+  """,
+  .helpNew: """
+  lanternly new [--text TEXT] [--date WHEN] [--zone ZONE] [--tag TAG]… [--mood 1-5] [--star] [--place NAME]
+                [--attach FILE]…
+  Writes an entry. Without --text the text is read from standard input, or written in $VISUAL or $EDITOR.
+  WHEN is like 2026-11-30 or "2026-11-30 18:05", in ZONE (default: this machine's).
+  """,
+  .helpEdit: """
+  lanternly edit ID [--text TEXT | --append TEXT] [--date WHEN] [--zone ZONE] [--tag TAG]… [--untag TAG]…
+                 [--mood 1-5|none] [--star | --unstar] [--place NAME] [--attach FILE]… [--detach FILE]…
+                 [--restore NUMBER]
+  Changes an entry. Without any option the text opens in $VISUAL or $EDITOR. --restore brings back an earlier
+  version; lanternly show ID --versions lists them.
+  """,
+  .helpList: """
+  lanternly list [--limit N] [--tag TAG] [--starred] [--since DAY] [--until DAY] [--json]
+  Lists entries, the latest first. Dates and times are those of the entry's own time zone.
+  """,
+  .helpShow: """
+  lanternly show ID [--versions] [--json]
+  Shows an entry with its attachments, or its earlier versions.
+  """,
+  .helpSearch: """
+  lanternly search WORD… [--limit N] [--json]
+  Finds entries that hold all the words in their text, tags or place; case and accents do not matter.
+  """,
+  .helpDelete: """
+  lanternly delete ID…
+  Deletes entries on all devices. If one was edited elsewhere meanwhile, the edit stays and is told.
+  """,
+  .helpImport: """
+  lanternly import PATH [--json]
+  Takes in a Day One export: a folder, a JSON file, a ZIP file, a bundle of the classic app or a .doentry file.
+  Importing again changes nothing; entries edited here are kept unless the export is newer.
+  """,
+  .helpSync: """
+  lanternly sync [--json]
+  Sends what waits and receives what is new. The server is that of VIRGA_ENDPOINT or of the account's settings.
+  """,
+  .helpWatch: """
+  lanternly watch
+  Keeps syncing, shows changes as they arrive, and waits for the server if it is away.
+  """,
+  .helpStatus: """
+  lanternly status [--json]
+  Says what waits to be sent, when a sync last succeeded, what failed last and when the next try is.
+  """,
+  .helpConflicts: """
+  lanternly conflicts [--json]
+  lanternly conflicts resolve ID [--keep original|copy|both|mine|theirs]
+  Lists what two devices did to one entry at once. For two texts, ID is the copy and --keep says which stays:
+  the entry's own (original), the copy's, both as two entries, or the one written on this device (mine) or on
+  the other (theirs). The text that goes stays among the versions. Other notes are settled without --keep.
+  """,
+  .helpHelp: """
+  lanternly help [COMMAND]
+  """,
+]

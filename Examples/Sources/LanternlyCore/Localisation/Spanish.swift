@@ -1,0 +1,232 @@
+let spanishTable: [Text: String] = [
+  .weekdays: "dom lun mar mié jue vie sáb",
+  .months: "ene feb mar abr may jun jul ago sept oct nov dic",
+  .dateTime: "{0} {1} {2} {3}, {4}",
+  .oneEntry: "{0} entrada",
+  .manyEntries: "{0} entradas",
+  .oneAttachment: "{0} adjunto",
+  .manyAttachments: "{0} adjuntos",
+
+  .nothingFound: "No se ha encontrado nada.",
+  .emptyDiary: "El diario está vacío. Escribe la primera entrada con: lanternly new",
+  .noTitle: "(sin texto)",
+  .tagsLine: "Etiquetas: {0}",
+  .moodLine: "Ánimo: {0} de 5",
+  .weatherLine: "Tiempo: {0}",
+  .placeLine: "Lugar: {0}",
+  .writtenIn: "{0} ({1})",
+  .deviceLine: "Último dispositivo: {0}",
+  .attachmentsHead: "Adjuntos:",
+  .attachmentHere: "{0}  {1}, {2} bytes, {3}",
+  .attachmentNotHere: "{0}  {1}, {2} bytes, aún no está aquí; llegará con la próxima sincronización",
+  .copyLine: "Este es el otro texto de la entrada {0}. Véase: lanternly conflicts",
+  .versionsHead: "Versiones anteriores (recupera una con: lanternly edit {0} --restore NÚMERO):",
+  .noVersions: "No hay versiones anteriores.",
+  .versionLine: "{0}. {1}, {2}: {3}",
+  .reasonEdited: "antes de un cambio hecho aquí",
+  .reasonReceived: "antes de recibir el cambio de otro dispositivo",
+  .reasonMerged: "antes de una fusión",
+  .reasonDeleted: "antes de borrarla",
+  .reasonImported: "antes de una importación",
+  .reasonResolved: "antes de resolver un conflicto",
+
+  .entryAdded: "Entrada {0} añadida.",
+  .entryChanged: "Entrada {0} cambiada.",
+  .entryUnchanged: "No ha cambiado nada.",
+  .entryDeleted: "Entrada {0} borrada.",
+  .emptyTextDropped: "El texto está vacío: no se ha creado ninguna entrada.",
+  .noEditor: "No hay texto: usa --text, escribe en la entrada estándar o define EDITOR.",
+  .editorFailed: "El editor terminó con el código {0}. No se ha cambiado nada; tu texto está en {1}",
+  .fileIsUnreadable: "No se puede leer el archivo {0}: {1}",
+
+  .importDone: "Importado: {0}, {1}.",
+  .importUpdated: "Actualizado con una exportación más reciente: {0}.",
+  .importUnchanged: "Ya estaban: {0}.",
+  .importKept: "Cambiadas aquí después y conservadas: {0}.",
+  .importSkipped: "Omitido: {0}.",
+  .importWarnings: "Avisos: {0}.",
+  .noteIsNoObject: "{0}, entrada {1}: no es una entrada",
+  .noteHasNoDate: "entrada {0}: no tiene fecha",
+  .noteAppearsTwice: "entrada {0}: aparece dos veces; se usa la más reciente",
+  .noteIsUnreadable: "{0}: {1}",
+  .noteIsNoJournal: "{0}: no contiene entradas",
+  .noteHasNoText: "entrada {0}: no tiene texto; se importa vacía",
+  .noteZoneUnknown: "entrada {0}: zona horaria desconocida {1}; se usa GMT",
+  .noteMediaMissing: "entrada {0}: falta el archivo de {1}",
+  .noteMediaEmpty: "entrada {0}: el archivo de {1} está vacío",
+  .noteMediaDiffers: "entrada {0}: el archivo de {1} no es el que describe la exportación; se importa tal cual",
+  .noteMediaUnreadable: "entrada {0}: no se puede leer el archivo de {1}",
+  .noteLinkUnknown: "entrada {0}: el texto muestra {1}, que no está en la exportación",
+  .importNotFound: "No existe el archivo o la carpeta {0}",
+  .importBrokenJSON: "{0} no es JSON válido, así que no se ha importado nada: {1}",
+  .importNotAnExport: "{0} no es una exportación de Day One: no contiene diario ni entradas. No se ha cambiado nada.",
+  .importBrokenArchive: "No se puede leer el archivo comprimido {0}, así que no se ha importado nada: {1}",
+  .importUnsafeArchive: "Se ha rechazado el archivo comprimido {0} por un nombre que lleva fuera de él: {1}",
+  .importTooLarge: "Se ha rechazado el archivo comprimido {0}: ocuparía mucho más que cualquier exportación.",
+
+  .syncDone: "Sincronizado. Enviado: {0}; recibido: {1}.",
+  .syncSent: "Enviado: {0}.",
+  .syncReceived: "Recibido: {0}.",
+  .syncWaiting: "Aún esperan para enviarse: {0}. Se conservan y saldrán con la próxima sincronización.",
+  .syncFailed: "Sin sincronizar: {0}",
+  .syncNoAccount: "Sin sincronizar: no hay cuenta en este dispositivo. Véase: virga account show",
+  .syncBusy: "Otro proceso está sincronizando este diario.",
+  .syncRefused: "El servidor ha rechazado {0}: {1}",
+  .attachmentsMissing: "Aún por descargar: {0}.",
+  .watchStarted: "Observando. Termina con Ctrl-C.",
+  .watchEnded: "Terminado.",
+  .watchOffline: "No se puede llegar al servidor ({0}); se volverá a intentar.",
+  .watchOnline: "El servidor vuelve a estar disponible.",
+  .changeAdded: "nueva     {0}  {1}",
+  .changeUpdated: "cambiada  {0}  {1}",
+  .changeDeleted: "borrada   {0}",
+  .changeMerged: "fusionada {0}  {1}",
+  .changeForked: "conflicto {0}  se conservan ambos textos; el otro es {1}",
+  .changeDeletionUndone: "conflicto {0}  borrada en un dispositivo y cambiada en otro; se conserva el cambio",
+  .changeAttachmentArrived: "archivo   {0}  {1}",
+  .changeAttachmentRemoved: "archivo quitado {0}",
+  .changeSent: "enviada   {0}",
+
+  .statusNever: "Aún sin sincronizar: todo está solo en este dispositivo.",
+  .statusSynced: "Sincronizado.",
+  .statusPending: "Hay cambios por enviar.",
+  .statusAttention: "Requiere atención: la última sincronización ha fallado.",
+  .statusNoAccount: "No hay cuenta en este dispositivo; todo se queda aquí.",
+  .statusRunning: "Otro proceso está sincronizando ahora.",
+  .statusEntries: "En el diario: {0}, {1}.",
+  .statusPendingCounts: "Pendiente: {0} por guardar, {1} por borrar, {2} bytes de archivos; archivos por llegar: {3}.",
+  .statusLastSuccess: "Último éxito: {0}.",
+  .statusLastSuccessNever: "Último éxito: nunca.",
+  .statusLastError: "Último error: {0}, {1}",
+  .statusNextTry: "Próximo intento: {0}.",
+  .statusConflicts: "Conflictos abiertos: {0}. Véase: lanternly conflicts",
+  .statusClockSkew: "El reloj de este dispositivo difiere del del servidor en {0} segundos.",
+  .statusRecordRefused: "Rechazado por el servidor: {0}: {1}",
+  .statusHome: "Diario: {0} (dispositivo {1})",
+
+  .noConflicts: "No hay conflictos.",
+  .conflictTexts: "La entrada {0} se escribió en dos dispositivos a la vez. Se conservan ambos textos:",
+  .conflictTextOf: "  {0} (entrada {1}, de {2}, {3}):",
+  .conflictHowTexts: "  Resuélvelo con: lanternly conflicts resolve {0} --keep original|copy|both|mine|theirs",
+  .conflictDeletion: "La entrada {0} se borró en un dispositivo y se cambió en otro; se conservó el cambio. {1}",
+  .conflictValue: "Entrada {0}: {1} cambió en dos dispositivos; vale lo último, {2} quedó atrás (versión {3}).",
+  .conflictHowNote: "  ¿Visto? lanternly conflicts resolve {0}",
+  .conflictSettled: "Resuelto.",
+  .conflictNotFound: "La entrada {0} no tiene ningún conflicto abierto.",
+  .conflictSameDevice: "Visto desde aquí, ambos textos vienen del mismo lado; elige original, copy o both.",
+  .fieldText: "el texto",
+  .fieldWritten: "la fecha",
+  .fieldStarred: "la estrella",
+  .fieldMood: "el ánimo",
+  .fieldPlace: "el lugar",
+  .fieldWeather: "el tiempo",
+  .fieldCopyOf: "la copia conservada",
+  .valueYes: "sí",
+  .valueNo: "no",
+  .valueNone: "nada",
+
+  .entryNotFound: "No existe la entrada {0}.",
+  .entryIsAmbiguous: "Por {0} empiezan los nombres de varias entradas: {1}",
+  .versionNotFound: "La entrada {0} no tiene la versión {1}.",
+  .attachmentNotFound: "La entrada {0} no tiene el adjunto {1}.",
+  .usageNoCommand: "¿Qué hay que hacer?",
+  .usageUnknownCommand: "No existe la orden {0}.",
+  .usageUnknownOption: "{1} no tiene la opción --{0}.",
+  .usageValueMissing: "--{0} necesita un valor.",
+  .usageValueUnwanted: "--{0} no lleva valor.",
+  .usageRepeated: "--{0} solo puede darse una vez.",
+  .usageWordMissing: "{0} necesita saber sobre qué actuar.",
+  .usageTooManyWords: "A {1} no le sirve {0}.",
+  .usageValueWrong: "{1} no es un valor para --{0}.",
+  .usageSeeHelp: "Véase: lanternly help {0}",
+  .diaryIsNewer: "Una versión posterior de este programa escribió el diario. Actualiza el programa.",
+  .diaryIsForeign: "El archivo {0} pertenece a otro programa.",
+  .diaryFailed: "No se puede usar el diario: {0}",
+  .fileFailed: "{0}: {1}",
+  .unexpected: "Ha ocurrido algo inesperado: {0}",
+
+  .help: """
+  Lanternly, un diario para la terminal. Funciona sin red y sin iniciar sesión; tus dispositivos se mantienen al día
+  a través de un servidor tuyo.
+
+  Uso: lanternly [--home CARPETA] ORDEN [OPCIONES]
+
+    new        Escribir una entrada
+    edit       Cambiar una entrada
+    list       Listar entradas, primero la última
+    show       Mostrar una entrada
+    search     Buscar entradas por palabras
+    delete     Borrar entradas
+    import     Incorporar una exportación de Day One
+    sync       Enviar y recibir cambios
+    watch      Sincronizar sin parar y mostrar lo que llega
+    status     Cómo están las cosas
+    conflicts  Ver y resolver lo que dos dispositivos hicieron con una entrada
+    help       Ayuda de una orden
+
+  --home CARPETA  La carpeta del diario (por defecto: $LANTERNLY_HOME o ~/.lanternly). Cada carpeta es un dispositivo.
+  --json          Para programas: list, search, show, status, conflicts, import, sync.
+  Las entradas se nombran por los primeros dígitos de su nombre. LC_ALL, LC_MESSAGES o LANG eligen inglés o español.
+  Códigos de salida: 0 hecho, 1 fallo, 2 no entendido, 3 no encontrado, 4 importación inservible,
+  5 sin sincronizar, 6 sin cuenta, 7 ocupado.
+  """,
+  .helpNew: """
+  lanternly new [--text TEXTO] [--date CUÁNDO] [--zone ZONA] [--tag ETIQUETA]… [--mood 1-5] [--star]
+                [--place NOMBRE] [--attach ARCHIVO]…
+  Escribe una entrada. Sin --text, el texto se lee de la entrada estándar o se escribe en $VISUAL o $EDITOR.
+  CUÁNDO es como 2026-11-30 o "2026-11-30 18:05", en ZONA (por defecto, la de esta máquina).
+  """,
+  .helpEdit: """
+  lanternly edit ID [--text TEXTO | --append TEXTO] [--date CUÁNDO] [--zone ZONA] [--tag ETIQUETA]…
+                 [--untag ETIQUETA]… [--mood 1-5|none] [--star | --unstar] [--place NOMBRE] [--attach ARCHIVO]…
+                 [--detach ARCHIVO]… [--restore NÚMERO]
+  Cambia una entrada. Sin opciones, el texto se abre en $VISUAL o $EDITOR. --restore recupera una versión anterior;
+  lanternly show ID --versions las lista.
+  """,
+  .helpList: """
+  lanternly list [--limit N] [--tag ETIQUETA] [--starred] [--since DÍA] [--until DÍA] [--json]
+  Lista las entradas, primero la última. Fechas y horas son las de la zona horaria de cada entrada.
+  """,
+  .helpShow: """
+  lanternly show ID [--versions] [--json]
+  Muestra una entrada con sus adjuntos, o sus versiones anteriores.
+  """,
+  .helpSearch: """
+  lanternly search PALABRA… [--limit N] [--json]
+  Busca entradas con todas las palabras en su texto, etiquetas o lugar; no importan mayúsculas ni acentos.
+  """,
+  .helpDelete: """
+  lanternly delete ID…
+  Borra entradas en todos los dispositivos. Si otra persona o dispositivo cambió alguna entretanto, el cambio se
+  conserva y se avisa.
+  """,
+  .helpImport: """
+  lanternly import RUTA [--json]
+  Incorpora una exportación de Day One: una carpeta, un archivo JSON o ZIP, un paquete de la versión clásica o un
+  archivo .doentry. Importar de nuevo no cambia nada; las entradas cambiadas aquí se conservan, salvo que la
+  exportación sea más reciente.
+  """,
+  .helpSync: """
+  lanternly sync [--json]
+  Envía lo pendiente y recibe lo nuevo. El servidor es el de VIRGA_ENDPOINT o el de los ajustes de la cuenta.
+  """,
+  .helpWatch: """
+  lanternly watch
+  Sincroniza sin parar, muestra los cambios según llegan y espera al servidor si no está.
+  """,
+  .helpStatus: """
+  lanternly status [--json]
+  Dice qué espera para enviarse, cuándo se sincronizó por última vez, qué falló y cuándo es el próximo intento.
+  """,
+  .helpConflicts: """
+  lanternly conflicts [--json]
+  lanternly conflicts resolve ID [--keep original|copy|both|mine|theirs]
+  Lista lo que dos dispositivos hicieron a la vez con una entrada. Con dos textos, ID es la copia y --keep dice cuál
+  queda: el de la entrada (original), el de la copia (copy), ambos como dos entradas (both), el escrito en este
+  dispositivo (mine) o el del otro (theirs). El texto que se va queda entre las versiones. Los demás avisos se
+  cierran sin --keep.
+  """,
+  .helpHelp: """
+  lanternly help [ORDEN]
+  """,
+]

@@ -1,0 +1,49 @@
+/// Every text that the program says. Each language's table has all of them.
+package enum Text: String, CaseIterable, Sendable {
+  // Dates and counts.
+  case weekdays, months, dateTime, oneEntry, manyEntries, oneAttachment, manyAttachments
+
+  // Listings.
+  case nothingFound, emptyDiary, noTitle, tagsLine, moodLine, weatherLine, placeLine, writtenIn, deviceLine
+  case attachmentsHead, attachmentHere, attachmentNotHere, copyLine
+  case versionsHead, noVersions, versionLine
+  case reasonEdited, reasonReceived, reasonMerged, reasonDeleted, reasonImported, reasonResolved
+
+  // Edits.
+  case entryAdded, entryChanged, entryUnchanged, entryDeleted, emptyTextDropped
+  case noEditor, editorFailed, fileIsUnreadable
+
+  // Imports.
+  case importDone, importUpdated, importUnchanged, importKept, importSkipped, importWarnings
+  case noteIsNoObject, noteHasNoDate, noteAppearsTwice, noteIsUnreadable, noteIsNoJournal, noteHasNoText
+  case noteZoneUnknown, noteMediaMissing, noteMediaEmpty, noteMediaDiffers, noteMediaUnreadable, noteLinkUnknown
+  case importNotFound, importBrokenJSON, importNotAnExport, importBrokenArchive, importUnsafeArchive, importTooLarge
+
+  // Syncing.
+  case syncDone, syncSent, syncReceived, syncWaiting, syncFailed, syncNoAccount, syncBusy, syncRefused
+  case attachmentsMissing
+  case watchStarted, watchEnded, watchOffline, watchOnline
+  case changeAdded, changeUpdated, changeDeleted, changeMerged, changeForked, changeDeletionUndone
+  case changeAttachmentArrived, changeAttachmentRemoved, changeSent
+
+  // Status.
+  case statusNever, statusSynced, statusPending, statusAttention, statusNoAccount, statusRunning
+  case statusEntries, statusPendingCounts, statusLastSuccess, statusLastSuccessNever, statusLastError, statusNextTry
+  case statusConflicts, statusClockSkew, statusRecordRefused, statusHome
+
+  // Conflicts.
+  case noConflicts, conflictTexts, conflictTextOf, conflictHowTexts, conflictDeletion, conflictValue, conflictHowNote
+  case conflictSettled, conflictNotFound, conflictSameDevice
+  case fieldText, fieldWritten, fieldStarred, fieldMood, fieldPlace, fieldWeather, fieldCopyOf
+  case valueYes, valueNo, valueNone
+
+  // What was not understood.
+  case entryNotFound, entryIsAmbiguous, versionNotFound, attachmentNotFound
+  case usageNoCommand, usageUnknownCommand, usageUnknownOption, usageValueMissing, usageValueUnwanted
+  case usageRepeated, usageWordMissing, usageTooManyWords, usageValueWrong, usageSeeHelp
+  case diaryIsNewer, diaryIsForeign, diaryFailed, fileFailed, unexpected
+
+  // Help.
+  case help, helpNew, helpEdit, helpList, helpShow, helpSearch, helpDelete, helpImport, helpSync, helpWatch
+  case helpStatus, helpConflicts, helpHelp
+}

@@ -1,0 +1,75 @@
+import Foundation
+import VirgaSQLite
+
+/// An attachment with all that this device knows of it.
+package struct StoredAttachment: Hashable, Sendable {
+  package var attachment: Attachment
+  /// Whether the file is here.
+  package var hasFile: Bool
+  package var systemFields: [UInt8]?
+}
+
+extension DiaryRows {
+  private static let columns =
+    "name, entry, position, kind, file_name, byte_count, sha256, has_file, system_fields"
+
+  func attachment(_ id: AttachmentID) throws -> StoredAttachment? {
+    try connection.first("SELECT \(Self.columns) FROM attachment WHERE name = ?", id.name, as: Self.row)
+  }
+
+  /// In the entry's order.
+  func attachments(of entry: EntryID) throws -> [StoredAttachment] {
+    try connection.query(
+      "SELECT \(Self.columns) FROM attachment WHERE entry = ? ORDER BY position, name", entry.name, as: Self.row)
+  }
+
+  func attachmentsWithoutFile() throws -> [StoredAttachment] {
+    try connection.query("SELECT \(Self.columns) FROM attachment WHERE has_file = 0 ORDER BY name", as: Self.row)
+  }
+
+  func allAttachments() throws -> [StoredAttachment] {
+    try connection.query("SELECT \(Self.columns) FROM attachment ORDER BY name", as: Self.row)
+  }
+
+  func put(_ stored: StoredAttachment) throws {
+    let attachment = stored.attachment
+    if let before = try self.attachment(attachment.id), before.attachment.sha256 != attachment.sha256 {
+      touchedFiles.insert(before.attachment.sha256)
+    }
+    try connection.run(
+      "INSERT OR REPLACE INTO attachment (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", attachment.id.name,
+      attachment.entry.name, attachment.order, attachment.kind.rawValue, attachment.fileName, attachment.byteCount,
+      attachment.sha256, stored.hasFile, stored.systemFields)
+  }
+
+  func remove(_ attachment: Attachment) throws {
+    touchedFiles.insert(attachment.sha256)
+    try connection.run("DELETE FROM attachment WHERE name = ?", attachment.id.name)
+  }
+
+  /// Gives an entry attachments of its own for those of another one that its text shows.
+  func copyAttachments(from original: EntryID, to copy: EntryID, at now: Moment) throws {
+    guard var entry = try entry(copy) else { return }
+    let text = entry.text
+    for var stored in try attachments(of: original) where text.contains("attachment:\(stored.attachment.id.name)") {
+      let id = AttachmentID.copied(stored.attachment.id, to: copy)
+      entry.text = entry.text.replacingOccurrences(of: stored.attachment.id.name, with: id.name)
+      stored.attachment.id = id
+      stored.attachment.entry = copy
+      stored.systemFields = nil
+      try put(stored)
+      try enqueue(id.name, .attachment, .save, at: now)
+    }
+    if entry.text == text { return }
+    entry.edited.text = max(now, entry.edited.text)
+    try put(copy, entry, reason: .resolved, at: now)
+    try enqueue(copy, at: now)
+  }
+
+  private static func row(_ row: borrowing Row) throws -> StoredAttachment {
+    let attachment = Attachment(
+      id: AttachmentID(row.text(0)), entry: EntryID(row.text(1)), kind: Attachment.Kind(rawValue: row.text(3)) ?? .file,
+      fileName: row.text(4), order: row.int(2), byteCount: row.int64(5), sha256: row.text(6))
+    return StoredAttachment(attachment: attachment, hasFile: row.bool(7), systemFields: row.optionalBlob(8))
+  }
+}

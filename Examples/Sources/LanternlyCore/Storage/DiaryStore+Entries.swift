@@ -1,0 +1,145 @@
+import Foundation
+import VirgaSQLite
+
+/// Which entries to list.
+package struct EntryFilter: Sendable {
+  package var tag: String?
+  package var isStarred = false
+  package var since: Moment?
+  package var until: Moment?
+  /// Words that must all appear in text, tags or place, whatever their case and accents.
+  package var words: [String] = []
+  package var limit: Int?
+
+  package init() {}
+
+  func admits(_ entry: Entry) -> Bool {
+    if isStarred && !entry.isStarred { return false }
+    if let tag, !entry.tags.keys.contains(where: { $0.lowercased() == tag.lowercased() }) { return false }
+    if words.isEmpty { return true }
+    let text = Self.folded(([entry.text, entry.place?.line ?? ""] + entry.tagNames).joined(separator: "\n"))
+    return words.allSatisfy { text.contains(Self.folded($0)) }
+  }
+
+  // Zero-width spaces stand around emphasis in imported texts.
+  package static func folded(_ text: String) -> String {
+    text.replacingOccurrences(of: "\u{200B}", with: "")
+      .folding(options: [.caseInsensitive, .diacriticInsensitive], locale: nil)
+  }
+}
+
+/// Names of entries that begin alike.
+package enum EntryLookup: Hashable, Sendable {
+  case none
+  case one(EntryID)
+  case several([EntryID])
+}
+
+extension DiaryStore {
+  /// Entries that are not deleted, the latest first.
+  package func entries(_ filter: EntryFilter = EntryFilter()) throws -> [StoredEntry] {
+    try read { rows in
+      var found: [StoredEntry] = []
+      let since = filter.since?.milliseconds ?? .min
+      let until = filter.until?.milliseconds ?? .max
+      let statement = try rows.connection.statement(
+        """
+        SELECT name, fields FROM entry WHERE deleted = 0 AND written >= ? AND written < ?
+        ORDER BY written DESC, name
+        """)
+      try statement.bind([since, until])
+      try statement.forEach { row in
+        let entry: Entry = try StoredJSON.value(row.text(1))
+        if filter.admits(entry) { found.append(StoredEntry(id: EntryID(row.text(0)), entry: entry)) }
+        return filter.limit.map { found.count < $0 } ?? true
+      }
+      return found
+    }
+  }
+
+  package func stored(_ id: EntryID) throws -> StoredEntry? { try read { try $0.stored(id) } }
+
+  /// Finds an entry by the beginning of its name.
+  package func find(_ prefix: String, includingDeleted: Bool = false) throws -> EntryLookup {
+    let prefix = prefix.lowercased()
+    guard !prefix.isEmpty, prefix.utf8.allSatisfy({ 48...57 ~= $0 || 97...102 ~= $0 }) else { return .none }
+    let names = try read { rows in
+      try rows.connection.query(
+        "SELECT name FROM entry WHERE name >= ? AND name < ? AND deleted <= ? ORDER BY name LIMIT 20", prefix,
+        prefix + "g", includingDeleted
+      ) { EntryID($0.text(0)) }
+    }
+    return names.isEmpty ? .none : names.count == 1 ? .one(names[0]) : .several(names)
+  }
+
+  package func attachments(of id: EntryID) throws -> [StoredAttachment] {
+    try read { rows in
+      // A kept text shows the attachments of the entry it was forked from.
+      let original = try rows.entry(id)?.copyOf
+      return try rows.attachments(of: id) + (original.map { try rows.attachments(of: $0) } ?? [])
+    }
+  }
+
+  package func allAttachments() throws -> [StoredAttachment] { try read { try $0.allAttachments() } }
+
+  package func attachmentsWithoutFile() throws -> [StoredAttachment] { try read { try $0.attachmentsWithoutFile() } }
+
+  package func versions(of id: EntryID) throws -> [StoredVersion] { try read { try $0.versions(of: id) } }
+
+  /// Saves an edit, with attachments whose files are in the diary already.
+  ///
+  /// If the entry changed since it was read (a sync ran meanwhile), the edit is merged as one of another device would be.
+  /// - Parameter base: The entry as it was read; `nil` for a new one.
+  package func save(
+    _ id: EntryID, base: Entry?, edited: Entry, adding attachments: [Attachment] = [],
+    removing removed: [AttachmentID] = [], at now: Moment
+  ) throws {
+    try write { rows in
+      let current = try rows.entry(id)
+      if let current, let base, current != base {
+        let merge = EntryMerge.merge(id: id, base: base, mine: edited, theirs: current)
+        try rows.put(id, merge.entry, reason: .edited, at: now)
+        try rows.keepFork(merge, at: now)
+      } else {
+        try rows.put(id, edited, reason: .edited, at: now)
+      }
+      try rows.enqueue(id, at: now)
+      for attachment in attachments {
+        try rows.put(StoredAttachment(attachment: attachment, hasFile: true))
+        try rows.enqueue(attachment.id.name, .attachment, .save, at: now)
+      }
+      for id in removed {
+        guard let stored = try rows.attachment(id) else { continue }
+        try rows.remove(stored.attachment)
+        try rows.enqueue(id.name, .attachment, .delete, at: now)
+      }
+    }
+  }
+
+  /// Deletes an entry. Its record stays without content, and its attachments go when the server has acknowledged that:
+  /// until then an edit made elsewhere can still bring it back whole.
+  /// - Returns: Whether there was such an entry.
+  package func delete(_ id: EntryID, device: String, at now: Moment) throws -> Bool {
+    try write { rows in
+      guard let entry = try rows.entry(id), !entry.isDeleted else { return false }
+      for copy in try rows.copies(of: id) { try rows.copyAttachments(from: id, to: copy, at: now) }
+      try rows.delete(id, entry, device: device, at: now)
+      return true
+    }
+  }
+}
+
+extension DiaryRows {
+  func delete(_ id: EntryID, _ entry: Entry, device: String, at now: Moment) throws {
+    try put(id, entry.deleted(at: now, device: device), reason: .deleted, at: now)
+    try connection.run("DELETE FROM conflict WHERE entry = ?", id.name)
+    try enqueue(id, at: now)
+  }
+
+  /// Stores the other text of a merge, unless it is known already.
+  func keepFork(_ merge: EntryMerge, at now: Moment) throws {
+    guard let fork = merge.fork, try entry(fork.id) == nil else { return }
+    try put(fork.id, fork.entry, reason: .merged, at: now)
+    try enqueue(fork.id, at: now)
+  }
+}

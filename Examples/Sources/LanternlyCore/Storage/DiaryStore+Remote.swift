@@ -1,0 +1,314 @@
+/// An entry as the server holds it.
+package struct RemoteEntry: Hashable, Sendable {
+  package var id: EntryID
+  package var entry: Entry
+  package var systemFields: [UInt8]
+  package var changedAt: Moment
+
+  package init(id: EntryID, entry: Entry, systemFields: [UInt8], changedAt: Moment) {
+    self.id = id
+    self.entry = entry
+    self.systemFields = systemFields
+    self.changedAt = changedAt
+  }
+}
+
+/// An attachment as the server holds it. `hasFile` says that its file was put into the diary.
+package struct RemoteAttachment: Hashable, Sendable {
+  package var attachment: Attachment
+  package var systemFields: [UInt8]
+  package var hasFile: Bool
+
+  package init(attachment: Attachment, systemFields: [UInt8], hasFile: Bool) {
+    self.attachment = attachment
+    self.systemFields = systemFields
+    self.hasFile = hasFile
+  }
+}
+
+/// What the server told of the diary's zone.
+package struct RemoteChanges: Sendable {
+  package var entries: [RemoteEntry] = []
+  package var attachments: [RemoteAttachment] = []
+  package var deletedEntries: [EntryID] = []
+  package var deletedAttachments: [AttachmentID] = []
+
+  package init() {}
+}
+
+/// What a page of changes did to this device's diary.
+package enum DiaryChange: Hashable, Sendable {
+  case added(EntryID)
+  case updated(EntryID)
+  case deleted(EntryID)
+  /// Two edits were joined.
+  case merged(EntryID)
+  /// Two texts could not be joined; the second name is that of the copy.
+  case forked(EntryID, copy: EntryID)
+  /// An edit won over a deletion.
+  case deletionUndone(EntryID)
+  case attachmentArrived(AttachmentID, entry: EntryID)
+  case attachmentRemoved(AttachmentID, entry: EntryID)
+}
+
+extension DiaryStore {
+  /// Takes in a page of changes. Doing so twice changes nothing more, so the position after the page may be stored later.
+  package func apply(_ changes: RemoteChanges, device: String, at now: Moment) throws -> [DiaryChange] {
+    try write { rows in
+      var done: [DiaryChange] = []
+      for entry in changes.entries { done += try rows.apply(entry, device: device, at: now) }
+      for attachment in changes.attachments { done += try rows.apply(attachment, at: now) }
+      for id in changes.deletedEntries { done += try rows.applyDeletion(of: id, device: device, at: now) }
+      for id in changes.deletedAttachments { done += try rows.applyDeletion(of: id, at: now) }
+      try rows.removeAttachmentsOfDeletedEntries()
+      return done
+    }
+  }
+
+  /// The server took an entry.
+  /// - Parameter generation: The number of the outbox row that was sent; a later edit keeps its row.
+  package func acknowledge(_ saved: RemoteEntry, generation: Int64, at now: Moment) throws {
+    try write { rows in
+      try rows.acknowledge(
+        saved.id, ancestor: saved.entry, systemFields: saved.systemFields, changedAt: saved.changedAt)
+      try rows.dequeue(saved.id.name, generation: generation)
+      guard saved.entry.isDeleted, try rows.pending(saved.id.name) == nil else { return }
+      // Other devices know of the deletion now; an edit of theirs will bring the attachments back with it.
+      for stored in try rows.attachments(of: saved.id) {
+        try rows.remove(stored.attachment)
+        try rows.enqueue(stored.attachment.id.name, .attachment, .delete, at: now)
+      }
+    }
+  }
+
+  package func acknowledge(_ id: AttachmentID, systemFields: [UInt8], generation: Int64) throws {
+    try write { rows in
+      if var stored = try rows.attachment(id) {
+        stored.systemFields = systemFields
+        try rows.put(stored)
+      }
+      try rows.dequeue(id.name, generation: generation)
+    }
+  }
+
+  package func acknowledgeDeletion(of record: String, generation: Int64) throws {
+    try write { try $0.dequeue(record, generation: generation) }
+  }
+
+  /// Notes what is about to be sent: if its answer is lost, the server's record is known as our own.
+  package func willSend(_ entries: [(id: EntryID, entry: Entry)]) throws {
+    try write { rows in
+      for (id, entry) in entries {
+        try rows.connection.run("UPDATE entry SET sent = ? WHERE name = ?", try StoredJSON.text(entry), id.name)
+      }
+    }
+  }
+
+  /// The server has no such record any more: it is saved as a new one.
+  package func forget(_ id: EntryID, at now: Moment) throws {
+    try write { rows in
+      guard let stored = try rows.stored(id) else { return }
+      try rows.acknowledge(id, ancestor: nil, systemFields: nil, changedAt: nil)
+      if !stored.entry.isDeleted {
+        try rows.sendAttachmentsAgain(of: id, at: now)
+        try rows.enqueue(id, at: now)
+      } else {
+        try rows.dequeue(id.name)
+      }
+    }
+  }
+
+  /// The server has no such record any more.
+  package func forget(_ id: AttachmentID, at now: Moment) throws {
+    try write { rows in
+      guard var stored = try rows.attachment(id) else { return try rows.dequeue(id.name) }
+      stored.systemFields = nil
+      try rows.put(stored)
+      try rows.enqueue(id.name, .attachment, .save, at: now)
+    }
+  }
+
+  /// The server holds nothing of this diary (another account, a zone that was removed): all of it is sent.
+  package func forgetEverything(at now: Moment) throws {
+    try write { rows in
+      try rows.connection.run("UPDATE entry SET ancestor = NULL, system_fields = NULL, changed_at = NULL, sent = NULL")
+      try rows.connection.run("UPDATE attachment SET system_fields = NULL")
+      try rows.connection.run("DELETE FROM outbox")
+      try rows.connection.run("DELETE FROM entry WHERE deleted = 1")
+      let entries = try rows.connection.query("SELECT name FROM entry ORDER BY name") { $0.text(0) }
+      for name in entries { try rows.enqueue(name, .entry, .save, at: now) }
+      for stored in try rows.allAttachments() where stored.hasFile {
+        try rows.enqueue(stored.attachment.id.name, .attachment, .save, at: now)
+      }
+    }
+  }
+}
+
+extension DiaryStore {
+  package func attachment(_ id: AttachmentID) throws -> StoredAttachment? { try read { try $0.attachment(id) } }
+
+  /// After the whole zone was read: what the server once had and did not name is gone there.
+  package func changesAfterFullReading(seen: Set<String>) throws -> RemoteChanges {
+    try read { rows in
+      var changes = RemoteChanges()
+      changes.deletedEntries = try rows.connection.query(
+        """
+        SELECT name FROM entry WHERE system_fields IS NOT NULL
+          AND NOT EXISTS (SELECT 1 FROM outbox WHERE record = name) ORDER BY name
+        """
+      ) { EntryID($0.text(0)) }.filter { !seen.contains($0.name) }
+      changes.deletedAttachments = try rows.connection.query(
+        """
+        SELECT name FROM attachment WHERE system_fields IS NOT NULL
+          AND NOT EXISTS (SELECT 1 FROM outbox WHERE record = name) ORDER BY name
+        """
+      ) { AttachmentID($0.text(0)) }.filter { !seen.contains($0.name) }
+      return changes
+    }
+  }
+
+  /// Gives what the server refused another chance.
+  package func retryRefused() throws {
+    try write { rows in _ = try rows.connection.run("UPDATE outbox SET error = NULL WHERE error IS NOT NULL") }
+  }
+}
+
+extension DiaryRows {
+  func apply(_ remote: RemoteEntry, device: String, at now: Moment) throws -> [DiaryChange] {
+    guard let local = try stored(remote.id) else {
+      try put(remote.id, remote.entry, reason: .received, at: now)
+      try acknowledge(remote)
+      if remote.entry.isDeleted { return [] }
+      return [remote.entry.copyOf.map { .forked($0, copy: remote.id) } ?? .added(remote.id)]
+    }
+    // A page that was under way while a later save was answered.
+    if let known = local.changedAt, remote.changedAt < known { return [] }
+    if try pending(remote.id.name) == nil {
+      return try replace(local, by: remote, device: device, at: now)
+    }
+    if local.sent == remote.entry {
+      // Our own save, whose answer was lost.
+      try acknowledge(remote)
+      if local.entry == remote.entry { try dequeue(remote.id.name) }
+      return []
+    }
+    return try merge(local, with: remote, at: now)
+  }
+
+  private func acknowledge(_ remote: RemoteEntry) throws {
+    try acknowledge(
+      remote.id, ancestor: remote.entry, systemFields: remote.systemFields, changedAt: remote.changedAt)
+  }
+
+  /// Nothing of this device waits: the server's version is taken.
+  private func replace(
+    _ local: StoredEntry, by remote: RemoteEntry, device: String, at now: Moment
+  ) throws -> [DiaryChange] {
+    try put(remote.id, remote.entry, reason: .received, at: now)
+    try acknowledge(remote)
+    if local.entry == remote.entry { return [] }
+    if remote.entry.isDeleted { return [.deleted(remote.id)] }
+    if local.entry.isDeleted {
+      if local.entry.device == device {
+        try noteConflict("deletion", entry: remote.id, version: nil, at: now)
+        return [.deletionUndone(remote.id)]
+      }
+      return [.added(remote.id)]
+    }
+    return [.updated(remote.id)]
+  }
+
+  private func merge(_ local: StoredEntry, with remote: RemoteEntry, at now: Moment) throws -> [DiaryChange] {
+    let id = remote.id
+    // Two devices that imported the same export begin from what it said.
+    let isSameImport = local.imported != nil && local.imported?.origin?.source == remote.entry.origin?.source
+    let base = local.ancestor ?? (isSameImport ? local.imported : nil)
+    let merge = EntryMerge.merge(id: id, base: base, mine: local.entry, theirs: remote.entry)
+    // What the server holds is taken byte for byte where it is the same.
+    let isServers = merge.entry == remote.entry
+    try put(id, isServers ? remote.entry : merge.entry, reason: .merged, at: now)
+    try acknowledge(remote)
+    if isServers { try dequeue(id.name) } else { try enqueue(id, at: now) }
+    for loss in merge.losses where loss.field != .text {
+      let version = try keep(loss.version, of: id, reason: .merged, at: now)
+      try noteConflict("value", entry: id, field: loss.field.rawValue, version: version, at: now)
+    }
+    if merge.isDeletionUndone {
+      try noteConflict("deletion", entry: id, version: nil, at: now)
+      if remote.entry.isDeleted { try sendAttachmentsAgain(of: id, at: now) }
+      return [.deletionUndone(id)]
+    }
+    try keepFork(merge, at: now)
+    if let fork = merge.fork { return [.forked(id, copy: fork.id)] }
+    if merge.entry == local.entry { return [] }
+    return [merge.entry.isDeleted ? .deleted(id) : .merged(id)]
+  }
+
+  func sendAttachmentsAgain(of id: EntryID, at now: Moment) throws {
+    for var stored in try attachments(of: id) where stored.hasFile {
+      stored.systemFields = nil
+      try put(stored)
+      try enqueue(stored.attachment.id.name, .attachment, .save, at: now)
+    }
+  }
+
+  func apply(_ remote: RemoteAttachment, at now: Moment) throws -> [DiaryChange] {
+    let id = remote.attachment.id
+    if try pending(id.name)?.change == .delete { return [] }
+    let local = try attachment(id)
+    // Files are found by their content, so one that is here under another name counts.
+    let hasFile = remote.hasFile || files.contains(sha256: remote.attachment.sha256)
+    try put(StoredAttachment(attachment: remote.attachment, hasFile: hasFile, systemFields: remote.systemFields))
+    try dequeue(id.name)
+    let isNews = local == nil || (hasFile && local?.hasFile == false)
+    return isNews ? [.attachmentArrived(id, entry: remote.attachment.entry)] : []
+  }
+
+  /// A record that somebody removed altogether, which this program does not do to entries.
+  func applyDeletion(of id: EntryID, device: String, at now: Moment) throws -> [DiaryChange] {
+    guard let local = try stored(id), !local.entry.isDeleted else { return [] }
+    try acknowledge(id, ancestor: nil, systemFields: nil, changedAt: nil)
+    if try pending(id.name) != nil {
+      try noteConflict("deletion", entry: id, version: nil, at: now)
+      try sendAttachmentsAgain(of: id, at: now)
+      try enqueue(id, at: now)
+      return [.deletionUndone(id)]
+    }
+    try put(id, local.entry.deleted(at: now, device: ""), reason: .deleted, at: now)
+    return [.deleted(id)]
+  }
+
+  func applyDeletion(of id: AttachmentID, at now: Moment) throws -> [DiaryChange] {
+    guard var stored = try attachment(id) else {
+      try dequeue(id.name)
+      return []
+    }
+    let owner = try entry(stored.attachment.entry)
+    let isShown = owner.map { !$0.isDeleted && $0.text.contains("attachment:\(id.name)") } ?? false
+    if isShown && stored.hasFile {
+      // A text that was kept still shows it.
+      stored.systemFields = nil
+      try put(stored)
+      try enqueue(id.name, .attachment, .save, at: now)
+      return []
+    }
+    try remove(stored.attachment)
+    try dequeue(id.name)
+    return [.attachmentRemoved(id, entry: stored.attachment.entry)]
+  }
+
+  func removeAttachmentsOfDeletedEntries() throws {
+    let names = try connection.query(
+      """
+      SELECT a.name FROM attachment a JOIN entry e ON e.name = a.entry
+      WHERE e.deleted = 1 AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.record = e.name)
+      ORDER BY a.name
+      """
+    ) { AttachmentID($0.text(0)) }
+    for id in names {
+      guard let stored = try attachment(id) else { continue }
+      try remove(stored.attachment)
+      try dequeue(id.name)
+    }
+  }
+}

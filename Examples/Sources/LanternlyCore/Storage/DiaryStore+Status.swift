@@ -1,0 +1,116 @@
+import Foundation
+import VirgaSQLite
+
+/// How the last syncs went, as they noted it themselves.
+package struct SyncNotes: Hashable, Sendable, Codable {
+  package struct Failure: Hashable, Sendable, Codable {
+    /// The code's name, as `networkUnavailable`.
+    package var code: String
+    package var message: String
+    /// The record that was refused, if it was one.
+    package var record: String?
+    package var at: Moment
+  }
+
+  package var lastSuccess: Moment?
+  /// Cleared by a success.
+  package var lastError: Failure?
+  package var nextTry: Moment?
+  package var hasNoAccount = false
+  /// The account's user, to notice another one.
+  package var user: String?
+  /// The server's clock minus this device's.
+  package var clockSkewSeconds: Double?
+
+  package init() {}
+}
+
+/// How a diary stands with the server.
+package struct DiaryStatus: Hashable, Sendable {
+  package enum State: String, Sendable {
+    /// Nothing was ever sent or received.
+    case neverSynced
+    /// Nothing waits and the last sync succeeded.
+    case synced
+    /// Something waits: changes to send, or files to come.
+    case pending
+    /// The last sync failed, or the server refused a record.
+    case attention
+    case noAccount
+  }
+
+  package var entries = 0
+  package var attachments = 0
+  package var pendingSaves = 0
+  package var pendingDeletions = 0
+  /// Of files that were never sent.
+  package var pendingBytes: Int64 = 0
+  package var missingFiles = 0
+  package var conflicts = 0
+  package var refused: [OutboxRow] = []
+  package var notes = SyncNotes()
+
+  package var state: State {
+    if notes.hasNoAccount { return .noAccount }
+    if notes.lastError != nil || !refused.isEmpty { return .attention }
+    if notes.lastSuccess == nil { return .neverSynced }
+    return pendingSaves + pendingDeletions + missingFiles > 0 ? .pending : .synced
+  }
+}
+
+extension DiaryStore {
+  package func status() throws -> DiaryStatus {
+    let conflicts = try conflictCount()
+    return try read { rows in
+      func count(_ sql: String) throws -> Int64 { try rows.connection.first(sql) { $0.int64(0) } ?? 0 }
+      var status = DiaryStatus()
+      status.entries = Int(try count("SELECT count(*) FROM entry WHERE deleted = 0"))
+      status.attachments = Int(
+        try count("SELECT count(*) FROM attachment a JOIN entry e ON e.name = a.entry WHERE e.deleted = 0"))
+      // An entry's deletion travels as a save of its empty record.
+      status.pendingDeletions = Int(
+        try count(
+          """
+          SELECT count(*) FROM outbox o WHERE o.change = 'delete'
+            OR EXISTS (SELECT 1 FROM entry e WHERE e.name = o.record AND e.deleted = 1)
+          """))
+      status.pendingSaves = Int(try count("SELECT count(*) FROM outbox")) - status.pendingDeletions
+      status.pendingBytes = try count(
+        """
+        SELECT coalesce(sum(a.byte_count), 0) FROM attachment a JOIN outbox o ON o.record = a.name
+        WHERE o.change = 'save' AND a.system_fields IS NULL
+        """)
+      status.missingFiles = Int(try count("SELECT count(*) FROM attachment WHERE has_file = 0"))
+      status.conflicts = conflicts
+      status.refused = try rows.outbox().filter { $0.error != nil }
+      status.notes = try rows.notes()
+      return status
+    }
+  }
+
+  package func notes() throws -> SyncNotes { try read { try $0.notes() } }
+
+  package func updateNotes(_ change: (inout SyncNotes) -> Void) throws {
+    try write { rows in
+      var notes = try rows.notes()
+      change(&notes)
+      try rows.set("sync-notes", Array(try StoredJSON.text(notes).utf8))
+    }
+  }
+
+  package func outbox() throws -> [OutboxRow] { try read { try $0.outbox() } }
+
+  /// Notes why the server refused a record; it stays pending.
+  package func noteRefusal(of record: String, _ reason: String?) throws {
+    try write { rows in
+      _ = try rows.connection.run("UPDATE outbox SET error = ? WHERE record = ?", reason, record)
+    }
+  }
+}
+
+extension DiaryRows {
+  func notes() throws -> SyncNotes {
+    guard let bytes = try setting("sync-notes") else { return SyncNotes() }
+    return try StoredJSON.value(String(decoding: bytes, as: UTF8.self))
+  }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import Synchronization
+import VirgaSQLite
+
+/// The diary of one device: entries, attachments, what the server must still learn, and how far it was read.
+///
+/// Every method is one transaction that is on the disk when it returns, a change of the diary together with its row in
+/// the outbox. Several processes may use one diary at a time.
+package final class DiaryStore: Sendable {
+  package let home: DiaryHome
+  private let lock = Mutex(())
+  // Used under `lock` alone; nothing that comes from it outlives the closure.
+  private nonisolated(unsafe) let connection: Connection
+
+  package init(home: DiaryHome) throws {
+    self.home = home
+    let connection = try Connection(path: home.database, busyTimeout: .seconds(20))
+    try connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
+    try connection.migrate(applicationID: DiarySchema.applicationID, DiarySchema.migrations)
+    self.connection = connection
+  }
+
+  func read<Value: Sendable>(_ body: (DiaryRows) throws -> Value) throws -> Value {
+    try lock.withLock { _ in
+      let rows = DiaryRows(connection: connection, files: home.files)
+      return try connection.transaction(.deferred) { try body(rows) }
+    }
+  }
+
+  /// Files that no row names any longer go after the commit: a crash before leaves a file too many, never one too few.
+  func write<Value: Sendable>(_ body: (DiaryRows) throws -> Value) throws -> Value {
+    try lock.withLock { _ in
+      let rows = DiaryRows(connection: connection, files: home.files)
+      let (value, released) = try connection.transaction { (try body(rows), try rows.releasedFiles()) }
+      for sha256 in released { home.files.remove(sha256: sha256) }
+      return value
+    }
+  }
+
+  /// A number that changes when another connection has written.
+  package func dataVersion() throws -> Int64 {
+    try lock.withLock { _ in try connection.first("PRAGMA data_version") { $0.int64(0) } ?? 0 }
+  }
+}
+
+/// The rows of an open transaction.
+final class DiaryRows {
+  let connection: Connection
+  let files: AttachmentFiles
+  var touchedFiles: Set<String> = []
+
+  init(connection: Connection, files: AttachmentFiles) {
+    self.connection = connection
+    self.files = files
+  }
+
+  func releasedFiles() throws -> [String] {
+    try touchedFiles.sorted().filter { sha256 in
+      try connection.first("SELECT 1 FROM attachment WHERE sha256 = ? LIMIT 1", sha256) { $0.int(0) } == nil
+    }
+  }
+
+  // MARK: Settings
+
+  func setting(_ name: String) throws -> [UInt8]? {
+    try connection.first("SELECT value FROM setting WHERE name = ?", name) { $0.blob(0) }
+  }
+
+  func set(_ name: String, _ value: [UInt8]?) throws {
+    if let value {
+      try connection.run(
+        "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        name, value)
+    } else {
+      try connection.run("DELETE FROM setting WHERE name = ?", name)
+    }
+  }
+}
+
+extension DiaryStore {
+  package func setting(_ name: String) throws -> [UInt8]? { try read { try $0.setting(name) } }
+
+  package func set(_ name: String, _ value: [UInt8]?) throws { try write { try $0.set(name, value) } }
+
+  /// What devices call this one, until the user says otherwise: the folder's name, or the machine's for a hidden one.
+  package func deviceName() throws -> String {
+    if let bytes = try setting("device") { return String(decoding: bytes, as: UTF8.self) }
+    let folder = (home.path as NSString).lastPathComponent
+    let name = folder.hasPrefix(".") ? ProcessInfo.processInfo.hostName : folder
+    try set("device", Array(name.utf8))
+    return name
+  }
+}
+
+/// How values are kept in a column.
+enum StoredJSON {
+  static func text(_ value: some Encodable) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return String(decoding: try encoder.encode(value), as: UTF8.self)
+  }
+
+  static func value<Value: Decodable>(_ text: String) throws -> Value {
+    try JSONDecoder().decode(Value.self, from: Data(text.utf8))
+  }
+}

@@ -1,0 +1,366 @@
+import CloudKit
+import Foundation
+import Synchronization
+
+/// Keeps the diary and the server in step, as the delegate of a sync engine.
+///
+/// The outbox is the truth of what must be sent: the engine's list is filled from it, and a row goes only when the server
+/// has acknowledged that very change. What a fetch brings is in the diary before the engine's new state is; a crash in
+/// between brings it again, which changes nothing.
+final class DiarySync: CKSyncEngineDelegate, Sendable {
+  static let containerIdentifier = "iCloud.org.virga.lanternly"
+  /// Records in one request, so that an upload that is cut off has saved most of what it sent.
+  static let batchMax = 40
+  /// Times in one run that a record is tried again after a conflict.
+  static let attemptsMax = 6
+
+  struct Progress: Sendable {
+    var sent: [String] = []
+    var changes: [DiaryChange] = []
+    /// Changes under way: the outbox row that each stands for.
+    var generations: [String: Int64] = [:]
+    var attempts: [String: Int] = [:]
+    /// Names that a reading of the whole zone has brought; `nil` outside of one.
+    var namesSeen: Set<String>?
+    /// The diary could not take something in: from then on no state of the engine is stored.
+    var storeFailure: (any Error)?
+    /// A zone was refused.
+    var zoneFailure: CKError?
+  }
+
+  let store: DiaryStore
+  let device: String
+  private let now: @Sendable () -> Moment
+  private let isTold: @Sendable (DiaryChange) -> Void
+  private let progress = Mutex(Progress())
+
+  init(
+    store: DiaryStore, now: @escaping @Sendable () -> Moment, telling: @escaping @Sendable (DiaryChange) -> Void
+  ) throws {
+    self.store = store
+    self.now = now
+    isTold = telling
+    device = try store.deviceName()
+  }
+
+  /// What happened since the last call.
+  func takeProgress() -> Progress {
+    progress.withLock { progress in
+      let taken = progress
+      (progress.sent, progress.changes) = ([], [])
+      return taken
+    }
+  }
+
+  func makeEngine(isAutomatic: Bool) throws -> CKSyncEngine {
+    let state = try store.setting("engine-state").map {
+      try JSONDecoder().decode(CKSyncEngine.State.Serialization.self, from: Data($0))
+    }
+    var configuration = CKSyncEngine.Configuration(
+      database: CKContainer(identifier: Self.containerIdentifier).privateCloudDatabase, stateSerialization: state,
+      delegate: self)
+    configuration.automaticallySync = isAutomatic
+    return CKSyncEngine(configuration)
+  }
+
+  /// Makes the engine's list what the outbox says.
+  func refill(_ engine: CKSyncEngine) throws {
+    if try store.setting("zone-made") == nil {
+      engine.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: DiaryRecord.zoneID))])
+    }
+    let wanted = try store.outbox().filter { $0.error == nil }.map { row in
+      row.change == .save
+        ? CKSyncEngine.PendingRecordZoneChange.saveRecord(DiaryRecord.recordID(row.record))
+        : .deleteRecord(DiaryRecord.recordID(row.record))
+    }
+    let known = engine.state.pendingRecordZoneChanges
+    let stale = Set(known).subtracting(wanted)
+    if !stale.isEmpty { engine.state.remove(pendingRecordZoneChanges: known.filter(stale.contains)) }
+    if !wanted.isEmpty { engine.state.add(pendingRecordZoneChanges: wanted) }
+  }
+
+  // MARK: The engine's questions
+
+  func nextRecordZoneChangeBatch(
+    _ context: CKSyncEngine.SendChangesContext, syncEngine: CKSyncEngine
+  ) async -> CKSyncEngine.RecordZoneChangeBatch? {
+    guard progress.withLock({ $0.storeFailure == nil }) else { return nil }
+    do {
+      return try nextBatch(context, syncEngine)
+    } catch {
+      progress.withLock { $0.storeFailure = error }
+      return nil
+    }
+  }
+
+  private func nextBatch(
+    _ context: CKSyncEngine.SendChangesContext, _ engine: CKSyncEngine
+  ) throws -> CKSyncEngine.RecordZoneChangeBatch? {
+    let pending = Set(engine.state.pendingRecordZoneChanges.filter { context.options.scope.contains($0) })
+    var batch = CKSyncEngine.RecordZoneChangeBatch()
+    var entries: [(id: EntryID, entry: Entry)] = []
+    var generations: [String: Int64] = [:]
+    for row in try store.outbox() {
+      if generations.count == Self.batchMax { break }
+      let id = DiaryRecord.recordID(row.record)
+      if row.change == .delete {
+        guard pending.contains(.deleteRecord(id)) else { continue }
+        batch.recordIDsToDelete.append(id)
+      } else {
+        guard pending.contains(.saveRecord(id)), let record = try record(for: row, with: &entries) else { continue }
+        batch.recordsToSave.append(record)
+      }
+      generations[row.record] = row.generation
+    }
+    if generations.isEmpty {
+      let known = engine.state.pendingRecordZoneChanges.filter(pending.contains)
+      // Whatever is listed and has no row was settled meanwhile.
+      if !known.isEmpty { engine.state.remove(pendingRecordZoneChanges: known) }
+      return nil
+    }
+    try store.willSend(entries)
+    progress.withLock { progress in progress.generations.merge(generations) { _, new in new } }
+    return batch
+  }
+
+  /// `nil` if there is nothing to send for a row now.
+  private func record(
+    for row: OutboxRow, with entries: inout [(id: EntryID, entry: Entry)]
+  ) throws -> CKRecord? {
+    if row.kind == .entry {
+      guard let stored = try store.stored(EntryID(row.record)) else { return nil }
+      entries.append((stored.id, stored.entry))
+      return DiaryRecord.record(of: stored)
+    }
+    guard let stored = try store.attachment(AttachmentID(row.record)), stored.hasFile else { return nil }
+    let owner = stored.attachment.entry
+    // The server knows the entry, or learns of it with the same request.
+    let isOwnerThere = try store.stored(owner)?.systemFields != nil || entries.contains { $0.id == owner }
+    return isOwnerThere ? DiaryRecord.record(of: stored, files: store.home.files) : nil
+  }
+
+  // MARK: Events
+
+  func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async {
+    do {
+      try handle(event, syncEngine)
+    } catch {
+      progress.withLock { $0.storeFailure = error }
+    }
+  }
+
+  private func handle(_ event: CKSyncEngine.Event, _ engine: CKSyncEngine) throws {
+    switch event {
+    case .stateUpdate(let update):
+      guard progress.withLock({ $0.storeFailure == nil }) else { return }
+      try store.set("engine-state", Array(try JSONEncoder().encode(update.stateSerialization)))
+    case .accountChange(let change): try accountChanged(change.changeType, engine)
+    case .fetchedDatabaseChanges(let changes):
+      if changes.deletions.contains(where: { $0.zoneID == DiaryRecord.zoneID }) { try zoneIsGone(engine) }
+    case .fetchedRecordZoneChanges(let changes): try fetched(changes, engine)
+    case .sentDatabaseChanges(let sent): try sentZones(sent, engine)
+    case .sentRecordZoneChanges(let sent): try self.sent(sent, engine)
+    case .didFetchRecordZoneChanges(let fetched): try zoneWasRead(fetched, engine)
+    case .willFetchChanges, .willFetchRecordZoneChanges, .didFetchChanges, .willSendChanges, .didSendChanges: break
+    }
+  }
+
+  private func accountChanged(_ change: CKSyncEngine.Event.AccountChange.ChangeType, _ engine: CKSyncEngine) throws {
+    let user: String
+    switch change {
+    case .signOut: return
+    case .signIn(let current), .switchAccounts(_, let current): user = current.recordName
+    }
+    let known = try store.notes().user
+    if let known, known != user {
+      // A diary that was begun alone comes along when the device joins another account.
+      try store.forgetEverything(at: now())
+      try store.set("zone-made", nil)
+    }
+    try store.updateNotes { $0.user = user }
+    try refill(engine)
+  }
+
+  /// The server lost the diary, or somebody removed its zone: a diary does not vanish for that, it is sent again.
+  private func zoneIsGone(_ engine: CKSyncEngine) throws {
+    try store.forgetEverything(at: now())
+    try store.set("zone-made", nil)
+    try refill(engine)
+  }
+
+  private func sentZones(_ sent: CKSyncEngine.Event.SentDatabaseChanges, _ engine: CKSyncEngine) throws {
+    if sent.savedZones.contains(where: { $0.zoneID == DiaryRecord.zoneID }) { try store.set("zone-made", [1]) }
+    progress.withLock { $0.zoneFailure = sent.failedZoneSaves.first?.error }
+  }
+
+  private func zoneWasRead(
+    _ event: CKSyncEngine.Event.DidFetchRecordZoneChanges, _ engine: CKSyncEngine
+  ) throws {
+    guard event.zoneID == DiaryRecord.zoneID else { return }
+    if event.error?.code == .changeTokenExpired {
+      progress.withLock { $0.namesSeen = [] }
+    } else if event.error == nil, let seen = progress.withLock({ $0.namesSeen }) {
+      progress.withLock { $0.namesSeen = nil }
+      try take(try store.changesAfterFullReading(seen: seen), engine)
+    }
+  }
+
+  private func fetched(
+    _ event: CKSyncEngine.Event.FetchedRecordZoneChanges, _ engine: CKSyncEngine
+  ) throws {
+    var changes = RemoteChanges()
+    for modification in event.modifications where modification.record.recordID.zoneID == DiaryRecord.zoneID {
+      add(modification.record, to: &changes)
+    }
+    for deletion in event.deletions where deletion.recordID.zoneID == DiaryRecord.zoneID {
+      try add(deletion.recordID.recordName, to: &changes)
+    }
+    let names = changes.entries.map(\.id.name) + changes.attachments.map(\.attachment.id.name)
+    progress.withLock { $0.namesSeen?.formUnion(names) }
+    try take(changes, engine)
+  }
+
+  private func add(_ record: CKRecord, to changes: inout RemoteChanges) {
+    if record.recordType == DiaryRecord.entryType { changes.entries.append(DiaryRecord.entry(of: record)) }
+    if record.recordType == DiaryRecord.attachmentType, let attachment = remoteAttachment(record) {
+      changes.attachments.append(attachment)
+    }
+  }
+
+  private func add(_ deleted: String, to changes: inout RemoteChanges) throws {
+    if try store.attachment(AttachmentID(deleted)) != nil {
+      changes.deletedAttachments.append(AttachmentID(deleted))
+    } else {
+      changes.deletedEntries.append(EntryID(deleted))
+    }
+  }
+
+  /// Puts the record's file, if it came along, into the diary.
+  private func remoteAttachment(_ record: CKRecord) -> RemoteAttachment? {
+    guard let attachment = DiaryRecord.attachment(of: record) else { return nil }
+    let systemFields = DiaryRecord.systemFields(of: record)
+    let hasFile = (record["file"] as? CKAsset).map { adopt($0, of: attachment) } ?? false
+    return RemoteAttachment(attachment: attachment, systemFields: systemFields, hasFile: hasFile)
+  }
+
+  /// A file that is not there or not the promised one is asked for again by the next sync.
+  private func adopt(_ asset: CKAsset, of attachment: Attachment) -> Bool {
+    if store.home.files.contains(sha256: attachment.sha256) { return true }
+    guard let path = asset.fileURL?.path, let stored = try? store.home.files.adopt(path) else { return false }
+    return stored.sha256 == attachment.sha256
+  }
+
+  private func take(_ changes: RemoteChanges, _ engine: CKSyncEngine) throws {
+    let done = try store.apply(changes, device: device, at: now())
+    progress.withLock { $0.changes += done }
+    for change in done { isTold(change) }
+    try refill(engine)
+  }
+
+  // MARK: Answers
+
+  private func sent(_ sent: CKSyncEngine.Event.SentRecordZoneChanges, _ engine: CKSyncEngine) throws {
+    for record in sent.savedRecords { try acknowledge(record) }
+    for id in sent.deletedRecordIDs { try acknowledgeDeletion(id.recordName) }
+    for failure in sent.failedRecordSaves { try saveFailed(failure, engine) }
+    for (id, error) in sent.failedRecordDeletes.sorted(by: { $0.key.recordName < $1.key.recordName }) {
+      if error.code == .unknownItem {
+        try acknowledgeDeletion(id.recordName)
+      } else if !error.isPassing {
+        try refuse(id.recordName, error)
+      }
+    }
+    try refill(engine)
+  }
+
+  private func generation(_ name: String) -> Int64 { progress.withLock { $0.generations[name] ?? -1 } }
+
+  private func acknowledge(_ record: CKRecord) throws {
+    let name = record.recordID.recordName
+    if record.recordType == DiaryRecord.entryType {
+      let remote = DiaryRecord.entry(of: record)
+      // The answer holds the fields that were sent; what was sent is known whole.
+      let sent = try store.stored(remote.id)?.sent ?? remote.entry
+      let saved = RemoteEntry(
+        id: remote.id, entry: sent, systemFields: remote.systemFields, changedAt: remote.changedAt)
+      try store.acknowledge(saved, generation: generation(name), at: now())
+      try noteSkew(remote.changedAt)
+    } else {
+      try store.acknowledge(
+        AttachmentID(name), systemFields: DiaryRecord.systemFields(of: record), generation: generation(name))
+    }
+    progress.withLock { progress in
+      progress.sent.append(name)
+      progress.attempts[name] = nil
+    }
+  }
+
+  /// The time of an answer against the server's time in it: off by the request's duration at most.
+  private func noteSkew(_ serverTime: Moment) throws {
+    let skew = Double(serverTime.milliseconds - now().milliseconds) / 1000
+    let known = try store.notes().clockSkewSeconds ?? 0
+    if abs(skew) < 5 && abs(known) < 5 { return }
+    try store.updateNotes { $0.clockSkewSeconds = abs(skew) < 5 ? nil : skew }
+  }
+
+  private func acknowledgeDeletion(_ name: String) throws {
+    try store.acknowledgeDeletion(of: name, generation: generation(name))
+    progress.withLock { $0.sent.append(name) }
+  }
+
+  private func saveFailed(
+    _ failure: CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave, _ engine: CKSyncEngine
+  ) throws {
+    let name = failure.record.recordID.recordName
+    if failure.error.isPassing || failure.error.code == .batchRequestFailed { return }
+    let attempts = progress.withLock { progress in
+      progress.attempts[name, default: 0] += 1
+      return progress.attempts[name] ?? 0
+    }
+    if attempts > Self.attemptsMax { return try refuse(name, failure.error) }
+    let isEntry = failure.record.recordType == DiaryRecord.entryType
+    switch failure.error.code {
+    case .serverRecordChanged:
+      guard let server = failure.error.serverRecord else { return try refuse(name, failure.error) }
+      var changes = RemoteChanges()
+      add(server, to: &changes)
+      try take(changes, engine)
+    case .zoneNotFound, .userDeletedZone: try zoneIsGone(engine)
+    case .unknownItem:
+      if isEntry { try store.forget(EntryID(name), at: now()) } else { try store.forget(AttachmentID(name), at: now()) }
+    case .referenceViolation where !isEntry:
+      // The entry is not there, whatever was acknowledged: it goes first.
+      guard let owner = try store.attachment(AttachmentID(name))?.attachment.entry else { return }
+      try store.forget(owner, at: now())
+    default: try refuse(name, failure.error)
+    }
+  }
+
+  private func refuse(_ name: String, _ error: CKError) throws {
+    try store.noteRefusal(of: name, "\(error.localizedDescription) (\(error.code))")
+  }
+}
+
+extension CKError {
+  /// Whether the engine keeps the change and tries it again by itself.
+  var isPassing: Bool {
+    switch code {
+    case .networkFailure, .networkUnavailable, .zoneBusy, .serviceUnavailable, .requestRateLimited, .notAuthenticated,
+      .accountTemporarilyUnavailable, .operationCancelled, .serverResponseLost:
+      true
+    default: false
+    }
+  }
+}
+
+extension DiarySync {
+  /// Takes in a record that was asked for by itself.
+  func received(_ record: CKRecord) throws {
+    guard let attachment = remoteAttachment(record), attachment.hasFile else { return }
+    var changes = RemoteChanges()
+    changes.attachments = [attachment]
+    let done = try store.apply(changes, device: device, at: now())
+    progress.withLock { $0.changes += done }
+    for change in done { isTold(change) }
+  }
+}

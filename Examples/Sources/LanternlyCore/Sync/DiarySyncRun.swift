@@ -1,0 +1,84 @@
+import CloudKit
+import Foundation
+
+/// One sync from beginning to end.
+struct DiarySyncRun {
+  struct Report: Sendable {
+    var sent: [String] = []
+    var changes: [DiaryChange] = []
+    var failure: SyncNotes.Failure?
+    var hasNoAccount = false
+  }
+
+  /// Rounds of fetching and sending, as each may make work for the other.
+  static let roundsMax = 8
+
+  let store: DiaryStore
+  let now: @Sendable () -> Moment
+
+  func run(telling: @escaping @Sendable (DiaryChange) -> Void = { _ in }) async throws -> Report {
+    var report = Report()
+    let container = CKContainer(identifier: DiarySync.containerIdentifier)
+    if try await container.accountStatus() == .noAccount {
+      try store.updateNotes { $0.hasNoAccount = true }
+      report.hasNoAccount = true
+      return report
+    }
+    try store.retryRefused()
+    let sync = try DiarySync(store: store, now: now, telling: telling)
+    let engine = try sync.makeEngine(isAutomatic: false)
+    do {
+      try await exchange(sync, engine, &report)
+      try await downloadMissing(sync, container.privateCloudDatabase)
+    } catch let error as CKError {
+      report.failure = failure(error)
+    }
+    let progress = sync.takeProgress()
+    report.sent += progress.sent
+    report.changes += progress.changes
+    if let error = progress.storeFailure { throw error }
+    if report.failure == nil { report.failure = progress.zoneFailure.map(failure) }
+    let (outcome, time) = (report.failure, now())
+    try store.updateNotes { notes in
+      notes.hasNoAccount = false
+      notes.lastError = outcome
+      notes.nextTry = nil
+      if outcome == nil { notes.lastSuccess = time }
+    }
+    return report
+  }
+
+  private func exchange(_ sync: DiarySync, _ engine: CKSyncEngine, _ report: inout Report) async throws {
+    for _ in 0..<Self.roundsMax {
+      try sync.refill(engine)
+      // Others' changes first: what they touched is merged here before it is sent.
+      try await engine.fetchChanges()
+      try sync.refill(engine)
+      try await engine.sendChanges()
+      let progress = sync.takeProgress()
+      report.sent += progress.sent
+      report.changes += progress.changes
+      if let error = progress.storeFailure { throw error }
+      if try store.outbox().allSatisfy({ $0.error != nil }) { return }
+      if let status = engine.status.sendError { throw status }
+    }
+  }
+
+  /// Files that did not come with their records.
+  private func downloadMissing(_ sync: DiarySync, _ database: CKDatabase) async throws {
+    let missing = try store.attachmentsWithoutFile().map { DiaryRecord.recordID($0.attachment.id.name) }
+    var rest = missing[...]
+    while !rest.isEmpty {
+      let batch = Array(rest.prefix(DiarySync.batchMax))
+      rest = rest.dropFirst(batch.count)
+      let results = try await database.records(for: batch)
+      for id in batch {
+        if case .success(let record)? = results[id] { try sync.received(record) }
+      }
+    }
+  }
+
+  private func failure(_ error: CKError) -> SyncNotes.Failure {
+    SyncNotes.Failure(code: "\(error.code)", message: error.localizedDescription, record: nil, at: now())
+  }
+}
