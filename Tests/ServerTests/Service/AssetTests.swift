@@ -1,0 +1,169 @@
+import Testing
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+@Suite struct ServiceAssetTests {
+  /// Uploads bytes for a field of a record and answers the value to save.
+  private func upload(
+    _ harness: Harness, for record: RecordName = "r", _ field: FieldName = "photo", checksum: String = "sum",
+    size: Int64 = 5, container: ContainerID = "iCloud.test", environment: Environment = .development,
+    user: UserName = "_alice"
+  ) throws -> AssetValue {
+    let claim = UploadClaim(
+      container: container, environment: environment, user: user, recordName: record, fieldName: field,
+      expires: harness.now + Limits.uploadURLAge)
+    let (now, seed) = (harness.now, harness.random.next())
+    let receipt = try harness.write { transaction in
+      var random = SplitMix(seed: seed)
+      return try Service().acceptUpload(
+        for: claim, checksum: checksum, size: size, in: transaction, now: now, random: &random)
+    }
+    return AssetValue(fileChecksum: receipt.fileChecksum, size: receipt.size, receipt: receipt.receipt)
+  }
+
+  private func save(_ harness: Harness, _ asset: AssetValue, to record: RecordName = "r") throws -> RecordResult {
+    try harness.modify(.force(record, ["photo": .asset(asset)]))
+  }
+
+  @Test func anUploadedAssetIsSavedAndComesWithAURL() throws {
+    let harness = try Harness.withZone()
+    let asset = try upload(harness)
+    let stored = AssetValue(fileChecksum: "sum", size: 5, downloadURL: "down:sum")
+    #expect(try save(harness, asset).record?.value("photo") == .asset(stored))
+    #expect(try harness.record("r")?.value("photo") == .asset(stored))
+    #expect(try harness.page().records[0].record?.value("photo") == .asset(stored))
+  }
+
+  /// C96: each way in which a receipt can be wrong, named in the error, and the record not saved.
+  @Test(arguments: [
+    "unknown", "no receipt", "of another container", "of another environment", "for field", "of record", "checksum",
+    "bytes", "expired", "used before",
+  ])
+  func aWrongReceiptIsRefused(wrong: String) throws {
+    let harness = try Harness.withZone()
+    var asset = try upload(harness)
+    switch wrong {
+    case "unknown": asset.receipt = "never uploaded"
+    case "no receipt": asset.receipt = nil
+    case "of another container": asset = try upload(harness, container: "iCloud.other")
+    case "of another environment": asset = try upload(harness, environment: .production)
+    case "for field": asset = try upload(harness, "cover")
+    case "of record": asset = try upload(harness, for: "other")
+    case "checksum": asset.fileChecksum = "another"
+    case "bytes": asset.size = 6
+    case "expired": harness.now = harness.now + Limits.receiptAge + .seconds(1)
+    default:
+      _ = try save(harness, asset)
+      _ = try harness.modify(.forceDelete("r"))
+    }
+    let error = try save(harness, asset).failure?.error
+    #expect(error?.code == .badRequest)
+    let word = wrong.hasPrefix("of another") ? "another container, environment or user" : wrong
+    #expect(error?.reason.contains(word) == true, "\(error?.reason ?? "none")")
+    #expect(try harness.record("r") == nil)
+  }
+
+  @Test func anotherUsersReceiptIsRefused() throws {
+    let harness = try Harness.withZone()
+    #expect(try save(harness, upload(harness, user: "_bob")).code == .badRequest)
+  }
+
+  @Test func aSaveThatIsSentAgainFindsItsAssetInPlace() throws {
+    // C96
+    let harness = try Harness.withZone()
+    let asset = try upload(harness)
+    _ = try save(harness, asset)
+    #expect(try save(harness, asset).code == nil)
+    var read = asset
+    read.receipt = nil
+    read.downloadURL = "down:sum"
+    #expect(try save(harness, read).code == nil)
+    let replaced = RecordOperation(
+      .forceReplace, RecordChange(name: "r", fields: [.init("photo", Field(.asset(read)))]))
+    #expect(try harness.modify(replaced).code == nil)
+    #expect(try save(harness, read, to: "other").code == .badRequest)
+  }
+
+  @Test func aReceiptServesOnceInARequestAndIsFreeAgainIfNothingWasWritten() throws {
+    let harness = try Harness.withZone()
+    let asset = try upload(harness)
+    let twice = RecordOperation.force("r", ["photo": .assetList([asset, asset])])
+    #expect(try harness.modify(twice).code == .badRequest)
+    let batch: [RecordOperation] = [.force("r", ["photo": .asset(asset)]), .update("none", tag: nil)]
+    #expect(try harness.modify(batch).map(\.code) == [.atomicError, .notFound])
+    #expect(try save(harness, asset).code == nil)
+  }
+
+  @Test func leavingTheAssetOutOfTheDesiredKeysLeavesItsURLOut() throws {
+    // C62
+    let harness = try Harness.withZone()
+    _ = try save(harness, upload(harness))
+    _ = try harness.modify(.force("r", ["title": .string("x")]))
+    var request = RecordsLookupRequest(records: [.init("r"), .init("r", desiredKeys: ["photo"])], zone: Harness.diary)
+    request.desiredKeys = ["title"]
+    guard case .records(let reply) = try harness.call(.recordsLookup(request)) else { return #expect(Bool(false)) }
+    #expect(reply.records.map { $0.record?.json.contains("down:") } == [false, true])
+    var changes = ZoneChangesRequest(zone: Harness.diary)
+    changes.desiredKeys = ["title"]
+    guard case .recordChanges(let page) = try harness.call(.recordsChanges(changes)) else {
+      return #expect(Bool(false))
+    }
+    #expect(page.records[0].record?.json == #"{"title":{"value":"x","type":"STRING"}}"#)
+  }
+
+  @Test func bytesLiveAsLongAsAVersionClaimsThemAndAreCollectedThen() throws {
+    let harness = try Harness.withZone()
+    _ = try save(harness, upload(harness, checksum: "kept"))
+    _ = try upload(harness, checksum: "orphan")
+    func collect() throws -> [String] {
+      let now = harness.now
+      return try harness.write { transaction in
+        try Service().compact(in: transaction, now: now)
+        return try Service().collectAssets(in: transaction, now: now, limit: 10)
+      }
+    }
+    #expect(try collect() == [])
+    harness.now = harness.now + Limits.unclaimedAssetAge + .seconds(1)
+    #expect(try collect() == ["orphan"])
+    _ = try harness.modify(.forceDelete("r"))
+    #expect(try collect() == [])
+    harness.now = harness.now + Limits.versionAge + .seconds(1)
+    #expect(try collect() == ["kept"])
+  }
+
+  @Test func uploadTokensNameTheirRecordAndExpire() throws {
+    let harness = try Harness.withZone()
+    let items: [AssetsUploadRequest.Item] = [
+      .init(recordName: "r", recordType: "Entry", fieldName: "photo"),
+      .init(recordName: nil, recordType: "Entry", fieldName: "photo"),
+    ]
+    let request = AssetsUploadRequest(zone: Harness.diary, items: items)
+    guard case .uploadTokens(let tokens) = try harness.call(.assetsUpload(request)) else {
+      return #expect(Bool(false))
+    }
+    let end = harness.now.milliseconds + 900_000
+    #expect(tokens[0] == AssetUploadToken(recordName: "r", fieldName: "photo", url: "up:r/photo/\(end)"))
+    #expect(tokens[1].recordName.rawValue.utf8.count == 36)
+    let nowhere = AssetsUploadRequest(zone: ZoneSelector("None"), items: items)
+    #expect(try harness.failure(.assetsUpload(nowhere))?.code == .zoneNotFound)
+    #expect(try harness.failure(.assetsUpload(request), as: .world)?.code == .authenticationRequired)
+    let bad = AssetsUploadRequest(zone: Harness.diary, items: [.init(recordName: "é", recordType: "E", fieldName: "f")])
+    #expect(try harness.failure(.assetsUpload(bad))?.code == .badRequest)
+  }
+
+  @Test func anUploadAfterItsURLExpiredIsRefused() throws {
+    let harness = Harness()
+    let claim = UploadClaim(
+      container: "c", environment: .development, user: "_a", recordName: "r", fieldName: "f",
+      expires: harness.now - .seconds(1))
+    let now = harness.now
+    #expect(throws: ServiceError.badRequest("the upload URL has expired")) {
+      try harness.write { transaction in
+        var random = SplitMix(seed: 1)
+        return try Service().acceptUpload(
+          for: claim, checksum: "s", size: 1, in: transaction, now: now, random: &random)
+      }
+    }
+  }
+}

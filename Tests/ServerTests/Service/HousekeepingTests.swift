@@ -1,0 +1,100 @@
+import Testing
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+@Suite struct ServiceHousekeepingTests {
+  private func compact(_ harness: Harness) throws {
+    let now = harness.now
+    try harness.write { try Service().compact(in: $0, now: now) }
+  }
+
+  @Test(arguments: [-1, 0, 1])
+  func aTombstonePastItsAgeIsForgottenAndOlderTokensExpire(seconds: Int64) throws {
+    let harness = try Harness.withZone()
+    let before = try harness.page().syncToken
+    _ = try harness.modify([.create("a"), .create("b")])
+    let between = try harness.page().syncToken
+    _ = try harness.modify(.forceDelete("a"))
+    let after = try harness.page().syncToken
+    harness.now = harness.now + Limits.tombstoneAge + .seconds(seconds)
+    try compact(harness)
+    for token in [before, between] {
+      let request = ZoneChangesRequest(zone: Harness.diary, syncToken: token)
+      #expect(try harness.failure(.recordsChanges(request)) == (seconds > 0 ? .changeTokenExpired : nil))
+    }
+    #expect(try harness.page(after).records.isEmpty)
+    #expect(try harness.page().records.map(\.name) == ["b"])
+    #expect(try harness.modify(.update("a", tag: "1")).code == .notFound)
+  }
+
+  @Test func aFirstWalkIsNotDisturbedByForgettingWhatDiedBeforeIt() throws {
+    let harness = try Harness.withZone()
+    _ = try harness.modify([.create("a"), .create("b"), .create("c")])
+    _ = try harness.modify(.forceDelete("c"))
+    harness.now = harness.now + Limits.tombstoneAge + .seconds(1)
+    let first = try harness.page(limit: 1)
+    try compact(harness)
+    #expect(try harness.page(first.syncToken).records.map(\.name) == ["b"])
+  }
+
+  @Test func oldVersionsAreForgottenAndConflictsThenCarryNoAncestor() throws {
+    let harness = try Harness.withZone()
+    let first = try harness.modify(.create("r", ["t": .int64(0)])).record!
+    for index in 1...Limits.versionsPerRecordMax { _ = try harness.modify(.force("r", ["t": .int64(Int64(index))])) }
+    try compact(harness)
+    #expect(try harness.modify(.update("r", tag: first.tag)).failure?.ancestorRecord == first)
+    _ = try harness.modify(.force("r"))
+    try compact(harness)
+    let failure = try harness.modify(.update("r", tag: first.tag)).failure
+    #expect(failure?.ancestorRecord == nil && failure?.serverRecord != nil)
+    let second = try harness.modify(.update("r", tag: "2")).failure
+    #expect(second?.ancestorRecord != nil)
+    harness.now = harness.now + Limits.versionAge + .seconds(1)
+    try compact(harness)
+    #expect(try harness.modify(.update("r", tag: "2")).failure?.ancestorRecord == nil)
+  }
+
+  @Test func receiptsAreForgottenTheDayAfterTheyExpire() throws {
+    let harness = Harness()
+    let claim = UploadClaim(
+      container: "iCloud.test", environment: .development, user: "_alice", recordName: "r", fieldName: "f",
+      expires: harness.now)
+    for round in 0..<2 {
+      let now = harness.now
+      let receipt = try harness.write { transaction in
+        var random = SplitMix(seed: UInt64(round))
+        var fresh = claim
+        fresh.expires = now
+        return try Service().acceptUpload(
+          for: fresh, checksum: "s", size: 1, in: transaction, now: now, random: &random)
+      }
+      func isKept() throws -> Bool { try harness.write { try $0.entity(.receipt, key: receipt.receipt) != nil } }
+      try compact(harness)
+      #expect(try isKept())
+      harness.now = harness.now + Limits.receiptAge + .seconds(86_400)
+      try compact(harness)
+      #expect(try !isKept())
+    }
+  }
+
+  @Test func aRestoredStoreExpiresEveryTokenAndGivesNoNumberAgain() throws {
+    // C29
+    let harness = try Harness.withZone()
+    let first = try harness.modify(.create("r")).record!
+    let (zone, database) = (try harness.page().syncToken, try harness.databaseChanges().syncToken)
+    try harness.write { transaction in
+      var random = SplitMix(seed: 99)
+      try Service().renewIncarnations(in: transaction, random: &random)
+    }
+    let request = ZoneChangesRequest(zone: Harness.diary, syncToken: zone)
+    #expect(try harness.failure(.recordsChanges(request)) == .changeTokenExpired)
+    #expect(
+      try harness.failure(.changesDatabase(DatabaseChangesRequest(syncToken: database))) == .changeTokenExpired)
+    // The record that the backup holds keeps its tag; tags that came after the backup are never given again.
+    #expect(try harness.page().records.map(\.record) == [first])
+    let next = try harness.modify(.update("r", tag: first.tag)).record!
+    #expect(next.tag.sequence! > 1 << 32)
+    #expect(try harness.page(harness.page().syncToken).records.isEmpty)
+  }
+}

@@ -1,0 +1,119 @@
+import Testing
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+@Suite struct ServiceLimitTests {
+  @Test(arguments: [399, 400, 401])
+  func aRequestHoldsNoMoreThan400Operations(count: Int) throws {
+    // C13: the request over the limit fails as a whole and writes nothing.
+    let harness = try Harness.withZone()
+    let request = RecordsModifyRequest(
+      operations: (0..<count).map { .create(RecordName("r\($0)")) }, zone: Harness.diary)
+    let error = try harness.failure(.recordsModify(request))
+    #expect(
+      error == (count > 400 ? .limitExceeded("operations in one request", observed: 401, limit: 400) : nil))
+    #expect(try harness.lookUp(["r0"])[0].code == (count > 400 ? .notFound : nil))
+    let lookup = RecordsLookupRequest(records: (0..<count).map { .init(RecordName("r\($0)")) }, zone: Harness.diary)
+    #expect((try harness.failure(.recordsLookup(lookup)) != nil) == (count > 400))
+    let zones = ZonesLookupRequest(zones: (0..<count).map { ZoneSelector(ZoneName("z\($0)")) })
+    #expect((try harness.failure(.zonesLookup(zones)) != nil) == (count > 400))
+    let feeds = zones.zones.map { ZoneChangesRequest(zone: $0) }
+    #expect((try harness.failure(.changesZone(feeds)) != nil) == (count > 400))
+  }
+
+  @Test(arguments: [199, 200, 201])
+  func aRequestAsksForNoMoreThan200UploadTokens(count: Int) throws {
+    let item = AssetsUploadRequest.Item(recordName: nil, recordType: "Entry", fieldName: "photo")
+    let request = AssetsUploadRequest(zone: ZoneSelector(), items: Array(repeating: item, count: count))
+    let error = try Harness().failure(.assetsUpload(request))
+    #expect(error?.reason.hasPrefix(Reason.limitExceeded) == (count > 200 ? true : nil))
+  }
+
+  @Test(arguments: [-1, 0, 1])
+  func aRecordHoldsNoMoreThanOneMegabyte(over: Int) throws {
+    // C61: the error is this record's alone and says how big it is and may be.
+    let harness = try Harness.withZone()
+    let frame = #"{"t":{"value":"","type":"STRING"}}"#.utf8.count
+    let text = String(repeating: "x", count: Limits.recordBytesMax - frame + over)
+    let results = try harness.modify([.create("big", ["t": .string(text)]), .create("small")], atomic: false)
+    #expect(results[1].record != nil)
+    if over > 0 {
+      #expect(
+        results[0].failure?.error
+          == .limitExceeded("bytes in record 'big'", observed: Limits.recordBytesMax + 1, limit: Limits.recordBytesMax))
+      #expect(try harness.record("big") == nil)
+    } else {
+      #expect(results[0].record != nil)
+    }
+  }
+
+  @Test func aRecordCannotGrowOverTheLimitByMerging() throws {
+    let harness = try Harness.withZone()
+    let half = FieldValue.string(String(repeating: "x", count: 600_000))
+    _ = try harness.modify(.create("r", ["a": half]))
+    #expect(try harness.modify(.force("r", ["b": half])).failure?.error.reason.contains("at most 1048576") == true)
+    #expect(try harness.record("r")?.fields.names == ["a"])
+  }
+
+  @Test(arguments: [999, 1_000, 1_001])
+  func aRecordHoldsNoMoreThan1000Fields(count: Int) throws {
+    let harness = try Harness.withZone()
+    let fields = Fields((0..<count).map { .init(name: FieldName("f\($0)"), field: Field(.int64(1))) })
+    #expect(try harness.modify(.create("r", fields)).code == (count > 1_000 ? .badRequest : nil))
+    if count == 1_000 { #expect(try harness.modify(.force("r", ["more": .int64(1)])).code == .badRequest) }
+  }
+
+  @Test(arguments: [1_999, 2_000, 2_001])
+  func aRecordTypeHoldsNoMoreThan2000Fields(count: Int) throws {
+    let harness = try Harness.withZone()
+    var codes: [ServerErrorCode?] = []
+    for start in stride(from: 0, to: count, by: 500) {
+      let range = start..<min(start + 500, count)
+      let fields = Fields(range.map { .init(name: FieldName("f\($0)"), field: Field(.int64(1))) })
+      codes.append(try harness.modify(.create(RecordName("r\(start)"), fields)).code)
+    }
+    #expect(codes.last == (count > 2_000 ? .badRequest : .some(nil)))
+    #expect(codes.dropLast().allSatisfy { $0 == nil })
+  }
+
+  @Test(arguments: [49_999, 50_000, 50_001])
+  func aListHoldsNoMoreThan50000Elements(count: Int) throws {
+    let harness = try Harness.withZone()
+    let list = FieldValue.int64List(Array(repeating: 1, count: count))
+    #expect(try harness.modify(.create("r", ["l": list])).code == (count > 50_000 ? .badRequest : nil))
+  }
+
+  @Test(arguments: [(nil, 200), (0, 200), (1, 1), (200, 200), (201, 200), (-1, nil)] as [(Int?, Int?)])
+  func resultsLimitIsKeptWithinWhatTheClientMayHave(requested: Int?, expected: Int?) throws {
+    let harness = try Harness.withZone()
+    _ = try harness.modify((0..<250).map { .create(RecordName("r\($0)")) })
+    let request = ZoneChangesRequest(zone: Harness.diary, resultsLimit: requested)
+    if let expected {
+      #expect(try harness.page(limit: requested).records.count == expected)
+    } else {
+      #expect(try harness.failure(.recordsChanges(request))?.code == .badRequest)
+    }
+    guard
+      case .recordChanges(let page) = try harness.call(
+        .recordsChanges(.init(zone: Harness.diary)), wishes: .init(pageMax: 2_000))
+    else { return #expect(Bool(false)) }
+    #expect(page.records.count == 250)
+  }
+
+  @Test func subscriptionsAreLimited() throws {
+    let harness = Harness()
+    for start in stride(from: 0, to: 1_000, by: 250) {
+      let operations = (start..<start + 250).map {
+        SubscriptionsModifyRequest.Operation(
+          .create, Subscription(id: SubscriptionID("s\($0)"), kind: .database))
+      }
+      _ = try harness.call(.subscriptionsModify(.init(operations: operations)))
+    }
+    let more = SubscriptionsModifyRequest(operations: [.init(.create, Subscription(id: "more", kind: .database))])
+    guard case .subscriptions(let results) = try harness.call(.subscriptionsModify(more)),
+      case .failure("more", let error) = results[0]
+    else { return #expect(Bool(false)) }
+    #expect(error == .limitExceeded("subscriptions", observed: 1_001, limit: 1_000))
+  }
+}

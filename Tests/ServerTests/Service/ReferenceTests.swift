@@ -1,0 +1,156 @@
+import Testing
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+@Suite struct ServiceReferenceTests {
+  private func pointing(_ name: RecordName, at target: RecordName, _ action: Reference.Action) -> RecordOperation {
+    .force(name, ["to": .reference(Reference(recordName: target, action: action))])
+  }
+
+  private func child(_ name: RecordName, of parent: RecordName) -> RecordOperation {
+    .force(name).with { $0.record.parent = .set(Reference(recordName: parent)) }
+  }
+
+  @Test(arguments: [
+    (Reference.Action.none, nil), (.deleteSelf, ServerErrorCode.validatingReferenceError as ServerErrorCode?),
+    (.validate, .validatingReferenceError),
+  ])
+  func aTargetMustExistUnlessNothingDependsOnIt(action: Reference.Action, expected: ServerErrorCode?) throws {
+    let harness = try Harness.withZone()
+    #expect(try harness.modify(pointing("a", at: "ghost", action)).code == expected)
+    _ = try harness.modify([.create("gone"), .create("there")])
+    _ = try harness.modify(.forceDelete("gone"))
+    #expect(try harness.modify(pointing("b", at: "gone", action)).code == expected)
+    #expect(try harness.modify(pointing("c", at: "there", action)).code == nil)
+    #expect(try harness.modify(pointing("d", at: "d", action)).code == nil)
+  }
+
+  @Test(arguments: [true, false])
+  func aTargetMayComeLaterInTheSameBatch(atomic: Bool) throws {
+    let harness = try Harness.withZone()
+    let batch = [pointing("a", at: "b", .validate), child("b", of: "c"), .create("c")]
+    #expect(try harness.modify(batch, atomic: atomic).allSatisfy { $0.record != nil })
+  }
+
+  @Test func aTargetThatFailsTakesItsHoldersAlongButIsTheOnlyCulpritOfAnAtomicBatch() throws {
+    let harness = try Harness.withZone()
+    let batch = [pointing("a", at: "b", .validate), pointing("b", at: "c", .validate), .update("c", tag: "1")]
+    #expect(
+      try harness.modify(batch, atomic: false).map(\.code)
+        == [.validatingReferenceError, .validatingReferenceError, .notFound])
+    #expect(try harness.modify(batch).map(\.code) == [.atomicError, .atomicError, .notFound])
+  }
+
+  @Test func aParentMustExistAndBePlain() throws {
+    let harness = try Harness.withZone()
+    #expect(try harness.modify(child("a", of: "ghost")).code == .validatingReferenceError)
+    #expect(try harness.modify(child("a", of: "a")).code == .badRequest)
+    let wrong = RecordOperation.force("a").with {
+      $0.record.parent = .set(Reference(recordName: "b", action: .deleteSelf))
+    }
+    #expect(try harness.modify(wrong).code == .badRequest)
+    _ = try harness.modify([.create("p"), child("c", of: "p")])
+    #expect(try harness.modify(.force("c", ["t": .int64(1)])).record?.parent == Reference(recordName: "p"))
+    #expect(try harness.modify(.force("c").with { $0.record.parent = .cleared }).record?.parent == nil)
+  }
+
+  @Test func referencesStayInTheirZone() throws {
+    let harness = try Harness.withZone()
+    try harness.makeZone("Other")
+    for action in [Reference.Action.none, .deleteSelf, .validate] {
+      let far = Reference(recordName: "x", action: action, zone: ZoneID("Other", owner: .defaultOwner))
+      let result = try harness.modify(.force("a", ["to": .reference(far)]))
+      #expect(result.code == .badRequest)
+      #expect(result.failure?.error.reason.contains("'Other'") == true)
+    }
+    // A zone that is the record's own is not kept with the reference.
+    let near = Reference(recordName: "x", zone: ZoneID("Diary", owner: .defaultOwner))
+    let saved = try harness.modify(.force("a", ["to": .reference(near)])).record
+    #expect(try saved?.value("to") == .reference(Reference(recordName: "x")))
+  }
+
+  @Test func deletingARecordTakesItsHoldersAlongOverAnyNumberOfSteps() throws {
+    let harness = try Harness.withZone()
+    _ = try harness.modify([
+      .create("root"), pointing("a", at: "root", .deleteSelf), pointing("b", at: "a", .deleteSelf),
+      pointing("c", at: "b", .deleteSelf), pointing("free", at: "root", .none), pointing("root2", at: "c", .deleteSelf),
+    ])
+    let token = try harness.page().syncToken
+    let answer = try harness.modify([.forceDelete("root")])
+    #expect(answer.map(\.name) == ["root"])
+    let news = try harness.page(token).records
+    #expect(news.map(\.name) == ["root", "a", "b", "c", "root2"])
+    #expect(news.allSatisfy { $0.isDeleted })
+    #expect(try harness.record("free") != nil)
+  }
+
+  @Test func aCircleOfHoldersGoesAtOnce() throws {
+    let harness = try Harness.withZone()
+    _ = try harness.modify([pointing("a", at: "b", .deleteSelf), pointing("b", at: "a", .deleteSelf)])
+    #expect(try harness.modify([.forceDelete("a")])[0].isDeleted)
+    #expect(try harness.page().records.isEmpty)
+  }
+
+  @Test(arguments: [true, false])
+  func aGuardedRecordIsNotDeletedUntilNobodyGuardsIt(byParent: Bool) throws {
+    let harness = try Harness.withZone()
+    _ = try harness.modify([
+      .create("t"), byParent ? child("holder", of: "t") : pointing("holder", at: "t", .validate),
+    ])
+    let refused = try harness.modify(.forceDelete("t"))
+    #expect(refused.code == .validatingReferenceError)
+    #expect(refused.failure?.error.reason.contains("'holder'") == true)
+    #expect(try harness.record("t") != nil)
+    // With its holder it goes, in either order.
+    #expect(try harness.modify([.forceDelete("t"), .forceDelete("holder")]).allSatisfy { $0.isDeleted })
+  }
+
+  @Test func aGuardThatIsLetGoInTheSameBatchGuardsNoMore() throws {
+    let harness = try Harness.withZone()
+    _ = try harness.modify([.create("t"), .create("u"), pointing("h", at: "t", .validate)])
+    let batch = [RecordOperation.forceDelete("t"), pointing("h", at: "u", .validate)]
+    #expect(try harness.modify(batch).map(\.code) == [nil, nil])
+    // A save that fails lets go of nothing.
+    let back = [RecordOperation.forceDelete("u"), pointing("h", at: "u", .validate)]
+    let refused = ServerErrorCode.validatingReferenceError
+    #expect(try harness.modify(back, atomic: false).map(\.code) == [refused, refused])
+  }
+
+  @Test func aGuardOnARecordThatWouldGoAlongProtectsTheRoot() throws {
+    let harness = try Harness.withZone()
+    _ = try harness.modify([
+      .create("root"), pointing("leaf", at: "root", .deleteSelf), pointing("guard", at: "leaf", .validate),
+    ])
+    #expect(try harness.modify(.forceDelete("root")).code == .validatingReferenceError)
+    #expect(try harness.page().records.count == 3)
+    #expect(
+      try harness.modify([.forceDelete("root"), .forceDelete("guard"), .create("x")], atomic: true).map(\.code)
+        == [nil, nil, nil])
+  }
+
+  @Test func aRefusedDeletionKeepsItsOwnGuardsUp() throws {
+    let harness = try Harness.withZone()
+    _ = try harness.modify([
+      .create("t"), pointing("h", at: "t", .validate), pointing("g", at: "h", .validate),
+    ])
+    let results = try harness.modify([.forceDelete("t"), .forceDelete("h")], atomic: false)
+    #expect(results.map(\.code) == [.validatingReferenceError, .validatingReferenceError])
+  }
+
+  @Test(arguments: [749, 750, 751])
+  func aTargetHasNoMoreThan750HoldersThatGoWithIt(count: Int) throws {
+    let harness = try Harness.withZone()
+    _ = try harness.modify(.create("t"))
+    var failures: [RecordFailure] = []
+    for start in stride(from: 0, to: count, by: 400) {
+      let names = (start..<min(start + 400, count)).map { RecordName("r\($0)") }
+      let results = try harness.modify(names.map { pointing($0, at: "t", .deleteSelf) }, atomic: false)
+      failures += results.compactMap(\.failure)
+    }
+    #expect(failures.map(\.name) == (count > 750 ? ["r750"] : []))
+    #expect(failures.allSatisfy { $0.error.reason.hasPrefix(Reason.limitExceeded) })
+    // A holder that is saved again is not counted twice.
+    #expect(try harness.modify(pointing("r0", at: "t", .deleteSelf)).code == nil)
+  }
+}
