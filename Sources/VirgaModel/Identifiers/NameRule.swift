@@ -7,6 +7,8 @@ public enum NameRule: Sendable {
   case name
   /// Record types: an ASCII letter, then letters, digits, underscores and dots, 1...255 in all.
   case recordType
+  /// Containers: an ASCII letter, then letters, digits, underscores, dots and hyphens, 1...255 in all.
+  case container
   /// Field names: an ASCII letter, then letters, digits and underscores, 1...255 in all.
   case fieldName
 
@@ -19,13 +21,13 @@ public enum NameRule: Sendable {
     case .name:
       if first == UInt8(ascii: "_") { return "begins with an underscore, which is reserved" }
       if !utf8.allSatisfy({ (0x20...0x7e).contains($0) }) { return "has a character that is not printable ASCII" }
-    case .recordType, .fieldName:
+    case .recordType, .fieldName, .container:
       if !isLetter(first) { return "does not begin with an ASCII letter" }
       let allowed = utf8.allSatisfy {
         isLetter($0) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: "_")
-          || ($0 == UInt8(ascii: ".") && self == .recordType)
+          || ($0 == UInt8(ascii: ".") && self != .fieldName) || ($0 == UInt8(ascii: "-") && self == .container)
       }
-      if !allowed { return "has a character that is not an ASCII letter, a digit or an underscore" }
+      if !allowed { return "has a character that is not allowed there" }
     }
     return nil
   }

@@ -132,6 +132,14 @@ import VirgaWire
     #expect(try harness.lookUp(["r"], zone: ZoneSelector(), in: elsewhere)[0].code == .notFound)
   }
 
+  @Test(arguments: ["", "a/b", "é", "a b", ".a", String(repeating: "c", count: 256)])
+  func aContainerOfAnImpossibleNameIsNotFound(name: String) throws {
+    let place = Harness.Where(container: ContainerID(name))
+    #expect(try Harness().failure(.zonesList, in: place)?.code == .notFound)
+    let token = Call.tokensCreate(.init(apnsEnvironment: "development"))
+    #expect(try Harness().failure(token, in: place)?.code == .notFound)
+  }
+
   @Test func theWorldReadsWhoeverIsSignedInCreatesAndTheCreatorChanges() throws {
     let harness = Harness()
     func modify(_ operation: RecordOperation, _ caller: Harness.Caller) throws -> RecordResult {
