@@ -41,6 +41,7 @@ extension Connection {
 
   /// Begins to write an answer. What follows, the next request or the end, is decided once the socket took it all.
   func answer(_ response: HTTPResponse) {
+    whenDone = response.whenDone
     var response = isWritable(response) ? response : HTTPResponse(status: 500)
     var file: AnswerFile?
     if case .file(let path, let offset, let length) = response.body {
@@ -149,6 +150,8 @@ extension Connection {
 
   private func answerIsSent() {
     output = nil
+    whenDone?(true)
+    whenDone = nil
     guard keepsAlive, !loop.isDraining else { return linger() }
     phase = .head
     setDeadline(loop.now + service.configuration.idleTime)

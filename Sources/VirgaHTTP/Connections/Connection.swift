@@ -42,6 +42,8 @@ final class Connection: EventSource {
   var task: Task<Void, Never>?
   var keepsAlive = true
   var output: Outgoing?
+  /// What the handler wants to know of the answer under way.
+  var whenDone: (@Sendable (Bool) -> Void)?
   private var willBeRepeated = false
   /// When the connection has to be done with what it is at.
   private(set) var deadline = Instant.never
@@ -113,7 +115,11 @@ final class Connection: EventSource {
     task = loop.spawn { [service, loop, key] in
       let response = await service.handler.respond(to: request)
       // The connection may be gone, and its place taken by another one with another key.
-      (loop.source(key) as? Connection)?.finish(response)
+      guard let connection = loop.source(key) as? Connection else {
+        response.whenDone?(false)
+        return
+      }
+      connection.finish(response)
     }
     if loop.isDraining { task?.cancel() }
     if peerLeft { loop.settleAtTurnEnd(key) }
@@ -184,6 +190,8 @@ final class Connection: EventSource {
     body = nil
     output = nil
     input = []
+    whenDone?(false)
+    whenDone = nil
     loop.remove(key)
     Glibc.close(descriptor)
     service.quota.release(address)

@@ -11,6 +11,9 @@ public struct HTTPResponse: Sendable {
   public var body: Body
   /// Whether the connection is to be closed after the answer.
   public var closesConnection = false
+  /// Called once the answer is with the system for sending, or with `false` once that cannot be done any more, the
+  /// client being gone. May run on the connection's loop and must not block.
+  public var whenDone: (@Sendable (_ isSent: Bool) -> Void)?
 
   public init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: Body = .bytes([])) {
     self.status = status

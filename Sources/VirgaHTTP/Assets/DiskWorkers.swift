@@ -1,0 +1,83 @@
+import Dispatch
+import Synchronization
+
+/// Threads for calls that wait for the disk, so that neither a connection's loop nor the cooperative pool does.
+final class DiskWorkers: Sendable {
+  private let queues: [DispatchQueue]
+  private let next = Atomic<Int>(0)
+
+  init(count: Int) { queues = (0..<count).map { DispatchQueue(label: "virga.disk.\($0)") } }
+
+  func run<Value: Sendable, Failure: Error>(
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+  ) async throws(Failure) -> Value {
+    let queue = queues[next.wrappingAdd(1, ordering: .relaxed).oldValue & Int.max % queues.count]
+    let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
+      queue.async { continuation.resume(returning: Result(catching: body)) }
+    }
+    return try result.get()
+  }
+}
+
+/// Lets many in together, or one alone; in the order they come.
+final class SharedGate: Sendable {
+  private enum Visitor { case shared, alone }
+
+  private struct State {
+    var shared = 0
+    var isAlone = false
+    var queue: [(Visitor, CheckedContinuation<Void, Never>)] = []
+
+    mutating func admit() -> [CheckedContinuation<Void, Never>] {
+      var admitted: [CheckedContinuation<Void, Never>] = []
+      while let (visitor, continuation) = queue.first, mayEnter(visitor) {
+        queue.removeFirst()
+        enter(visitor)
+        admitted.append(continuation)
+      }
+      return admitted
+    }
+
+    func mayEnter(_ visitor: Visitor) -> Bool { !isAlone && (visitor == .shared || shared == 0) }
+
+    mutating func enter(_ visitor: Visitor) {
+      if visitor == .shared { shared += 1 } else { isAlone = true }
+    }
+  }
+
+  private let state = Mutex(State())
+
+  func shared<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+    await enter(.shared)
+    defer { leave { $0.shared -= 1 } }
+    return try await body()
+  }
+
+  func alone<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+    await enter(.alone)
+    defer { leave { $0.isAlone = false } }
+    return try await body()
+  }
+
+  private func enter(_ visitor: Visitor) async {
+    await withCheckedContinuation { continuation in
+      let isIn = state.withLock { state in
+        if state.queue.isEmpty, state.mayEnter(visitor) {
+          state.enter(visitor)
+          return true
+        }
+        state.queue.append((visitor, continuation))
+        return false
+      }
+      if isIn { continuation.resume() }
+    }
+  }
+
+  private func leave(_ change: (inout sending State) -> Void) {
+    let admitted = state.withLock { state in
+      change(&state)
+      return state.admit()
+    }
+    for continuation in admitted { continuation.resume() }
+  }
+}

@@ -1,0 +1,138 @@
+import VirgaAuth
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+extension Front {
+  /// How long after the end of its URL an upload may still finish, if it began in time.
+  private static let uploadGrace: Duration = .seconds(24 * 3_600)
+
+  // MARK: Uploads
+
+  /// Takes the bytes of an asset to their place and answers the receipt that a record needs to claim them.
+  func upload(ticket: String, _ request: HTTPRequest) async -> HTTPResponse {
+    let uuid = makeUUID()
+    let now = configuration.now()
+    let claim: UploadClaim
+    do {
+      var grace = Duration.zero
+      // A body that was streamed was let in by its head, when the URL was valid.
+      if case .file = request.body { grace = Self.uploadGrace }
+      claim = try urls(for: request.head).claim(ticket: ticket, now: now, grace: grace)
+    } catch {
+      if case .file(let file) = request.body { await assets.remove(upload: file.path) }
+      return refusal(error, request.head)
+    }
+    do {
+      let path = try await uploadedFile(request.body)
+      let boundary: String?
+      do {
+        boundary = try MultipartFile.boundary(ofContentType: request.head.headers["Content-Type"])
+      } catch {
+        await assets.remove(upload: path)
+        throw error
+      }
+      let receipt = try await accept(path, boundary: boundary, for: claim, now: now)
+      return .json(receipt.encoded(), status: 200, uuid: uuid)
+    } catch AssetFolderError.malformed(let reason) {
+      return failure(.badRequest(reason), uuid: uuid)
+    } catch AssetFolderError.full(let path) {
+      return failure(serviceError(StoreError.full(path), uuid: uuid, during: "upload"), uuid: uuid)
+    } catch {
+      return failure(serviceError(error, uuid: uuid, during: "upload"), uuid: uuid)
+    }
+  }
+
+  private func uploadedFile(_ body: HTTPRequest.Body) async throws(AssetFolderError) -> String {
+    switch body {
+    case .file(let file): file.path
+    case .bytes(let bytes): try await assets.write(upload: bytes, name: makeUUID())
+    }
+  }
+
+  private func accept(
+    _ path: String, boundary: String?, for claim: UploadClaim, now: Timestamp
+  ) async throws -> AssetReceipt {
+    var admitted = claim
+    admitted.expires = max(claim.expires, now)
+    let random = configuration.makeRandom()
+    return try await assets.gate.shared { [admitted] in
+      let content = try await assets.settle(upload: path, boundary: boundary)
+      return try await store.write { [service] transaction in
+        var random = random
+        return try service.acceptUpload(
+          for: admitted, checksum: content.checksum, size: content.size, in: transaction, now: now, random: &random)
+      }
+    }
+  }
+
+  /// The answer to a URL that does not count: 403 if it is not ours, 410 if it has expired.
+  func refusal(_ objection: SignedURLs.Objection, _ head: HTTPRequestHead) -> HTTPResponse {
+    var response: HTTPResponse
+    switch objection {
+    case .forged: response = failure(ServiceError(.accessDenied, "this URL was not made by this server"))
+    case .expired:
+      response = failure(ServiceError(.notFound, "this URL has expired: ask for a new one"))
+      response.status = 410
+    }
+    if let origin = head.headers["Origin"] { response.allow(origin: origin) }
+    return response
+  }
+
+  // MARK: Downloads
+
+  /// Answers the bytes of an asset, or one range of them.
+  func download(_ name: String, _ head: HTTPRequestHead) async -> HTTPResponse {
+    let size: Int64
+    do {
+      size = try urls(for: head).size(ofDownload: name, QueryParameters(of: head), now: configuration.now())
+    } catch {
+      return refusal(error, head)
+    }
+    guard let digest = Base64.decodeFromURL(name), let path = assets.path(ofChecksum: digest.base64),
+      await assets.holds(path, size: size)
+    else { return failure(ServiceError(.notFound, "the bytes of this asset are gone")) }
+    let tag = "\"\(Hex.encode(digest))\""
+    var headers = HTTPHeaders([
+      ("Content-Type", "application/octet-stream"), ("Accept-Ranges", "bytes"), ("ETag", tag),
+      ("Cache-Control", "private, max-age=3600, immutable"),
+      // What users stored is never a page of this server.
+      ("X-Content-Type-Options", "nosniff"), ("Content-Security-Policy", "sandbox"),
+    ])
+    if head.headers["If-None-Match"]?.contains(tag) == true { return HTTPResponse(status: 304, headers: headers) }
+    let isCurrent = head.headers["If-Range"].map { $0 == tag } ?? true
+    switch isCurrent ? ByteRange(head.headers["Range"], size: size) : .whole {
+    case .whole: return HTTPResponse(status: 200, headers: headers, body: .file(path: path, offset: 0, length: size))
+    case .part(let range):
+      headers.append("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)")
+      return HTTPResponse(
+        status: 206, headers: headers,
+        body: .file(path: path, offset: range.lowerBound, length: range.upperBound - range.lowerBound))
+    case .unsatisfiable:
+      headers.append("Content-Range", "bytes */\(size)")
+      return HTTPResponse(status: 416, headers: headers)
+    }
+  }
+}
+
+/// What a `Range` field asks for (RFC 9110, section 14). Several ranges, and what is no range, ask for all.
+enum ByteRange: Hashable {
+  case whole
+  case part(Range<Int64>)
+  case unsatisfiable
+
+  init(_ field: String?, size: Int64) {
+    self = .whole
+    guard let field, field.lowercased().hasPrefix("bytes=") else { return }
+    let bounds = field.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
+    guard bounds.count == 2, bounds.allSatisfy({ $0.utf8.allSatisfy { (48...57).contains($0) } }) else { return }
+    switch (Int64(bounds[0]), Int64(bounds[1])) {
+    case (let first?, let last?) where first <= last:
+      self = first < size ? .part(first..<min(last, size - 1) + 1) : .unsatisfiable
+    case (let first?, nil) where bounds[1].isEmpty: self = first < size ? .part(first..<size) : .unsatisfiable
+    case (nil, let count?) where bounds[0].isEmpty:
+      self = count > 0 && size > 0 ? .part(max(0, size - count)..<size) : .unsatisfiable
+    default: return
+    }
+  }
+}

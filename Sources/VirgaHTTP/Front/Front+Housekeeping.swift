@@ -1,0 +1,66 @@
+import VirgaModel
+import VirgaServer
+
+extension Front {
+  private static let collectionTime: Duration = .seconds(600)
+  private static let assetsPerCollection = 100
+
+  /// Ends polls whose time is over and clears away what nobody needs, until the task is cancelled.
+  /// - Parameter clock: Measures seconds.
+  package func run(clock: any Clock<Duration> = ContinuousClock()) async {
+    var seconds = 0
+    await removeStrays()
+    while !Task.isCancelled {
+      if seconds % Int(Self.collectionTime.components.seconds) == 0 { await clearAway() }
+      do { try await clock.sleep(for: .seconds(1)) } catch { return }
+      polls.tick()
+      seconds += 1
+    }
+  }
+
+  /// Forgets tombstones, versions and receipts past their age, and removes assets that no record claims and uploads
+  /// that were cut off. A failure is logged and made up for at the next time.
+  package func clearAway() async {
+    let now = configuration.now()
+    do {
+      try await store.write { [service] in try service.compact(in: $0, now: now) }
+      try await collectAssets(now: now)
+      try await assets.removeUploads(before: Int((now - .seconds(86_400)).milliseconds / 1_000))
+    } catch {
+      configuration.log("clearing away: \(error)")
+    }
+  }
+
+  /// Removes bytes without a row, which a stop between the two leaves behind.
+  private func removeStrays() async {
+    let before = configuration.now() - Limits.unclaimedAssetAge
+    do {
+      let all = try await assets.checksums(writtenBefore: Int(before.milliseconds / 1_000))
+      for start in stride(from: 0, to: all.count, by: Self.assetsPerCollection) {
+        let some = all[start..<min(start + Self.assetsPerCollection, all.count)]
+        try await assets.gate.alone {
+          let strays = try await store.read { transaction in try some.filter { try transaction.asset($0) == nil } }
+          await assets.remove(checksums: strays)
+        }
+      }
+    } catch {
+      configuration.log("removing strays: \(error)")
+    }
+  }
+
+  /// Removes the rows and then the bytes of assets that nobody claims any more.
+  private func collectAssets(now: Timestamp) async throws {
+    var isMoreLikely = true
+    while isMoreLikely {
+      let count = try await assets.gate.alone {
+        let checksums = try await store.write { [service] in
+          try service.collectAssets(in: $0, now: now, limit: Self.assetsPerCollection)
+        }
+        // A stop before this leaves bytes without a row, which the next start removes.
+        await assets.remove(checksums: checksums)
+        return checksums.count
+      }
+      isMoreLikely = count == Self.assetsPerCollection
+    }
+  }
+}

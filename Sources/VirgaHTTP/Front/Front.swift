@@ -1,0 +1,180 @@
+package import VirgaAuth
+import VirgaModel
+package import VirgaServer
+import VirgaWire
+
+/// The service over HTTP: routes, credentials, JSON, assets and long polls around the rules.
+///
+/// It needs no sockets: `exchange` answers a request in process as a connection would. `run` must be running somewhere
+/// for polls to time out and for what nobody needs any more to be removed.
+package final class Front: HTTPHandler {
+  let configuration: FrontConfiguration
+  let store: any Store
+  let service = Service()
+  package let authenticator: Authenticator
+  package let accounts: AccountRoutes
+  let assets: AssetFolder
+  let polls: PollTable
+  let secrets: ServerSecrets
+
+  /// - Throws: `AssetFolderError` when the folders of the data folder cannot be made or cleared.
+  package init(
+    store: any Store, secrets: ServerSecrets, configuration: FrontConfiguration
+  ) throws(AssetFolderError) {
+    self.configuration = configuration
+    self.store = store
+    self.secrets = secrets
+    assets = try AssetFolder(in: configuration.folder)
+    polls = PollTable(seconds: configuration.pollTime)
+    authenticator = Authenticator(
+      store: store, secrets: secrets, policy: configuration.policy,
+      baseURL: configuration.baseURL ?? "http://127.0.0.1:8787", now: configuration.now)
+    accounts = AccountRoutes(authenticator: authenticator)
+  }
+
+  // MARK: HTTPHandler
+
+  package func bodyPlan(for head: HTTPRequestHead) -> BodyPlan {
+    switch Route(head) {
+    case .call: return .buffer(limit: Limits.requestBytesMax)
+    case .account: return accounts.bodyPlan(for: head)
+    case .upload(let ticket):
+      do {
+        _ = try urls(for: head).claim(ticket: ticket, now: configuration.now())
+        return .stream(directory: assets.uploads, limit: configuration.assetBytesMax)
+      } catch {
+        return .refuse(refusal(error, head))
+      }
+    case .download, .push, .health, .preflight, .wrongMethod, .notFound, .malformed:
+      return .buffer(limit: 65_536)
+    }
+  }
+
+  package func respond(to request: HTTPRequest) async -> HTTPResponse {
+    var response = await answer(request)
+    if let origin = request.head.headers["Origin"] { response.allow(origin: origin) }
+    return response
+  }
+
+  private func answer(_ request: HTTPRequest) async -> HTTPResponse {
+    let route = Route(request.head)
+    if case .file(let file) = request.body, !route.isUpload { await assets.remove(upload: file.path) }
+    switch route {
+    case .call(let endpoint): return await call(endpoint, request)
+    case .account: return await accounts.respond(to: request)
+    case .upload(let ticket): return await upload(ticket: ticket, request)
+    case .download(let name): return await download(name, request.head)
+    case .push(let token): return await poll(token)
+    case .health: return await health()
+    case .preflight: return .preflight(request.head)
+    case .wrongMethod(let allowed):
+      var response = failure(.badRequest("the method \(request.head.method) is not allowed here, but \(allowed)"))
+      response.status = 405
+      response.headers.append("Allow", "\(allowed), OPTIONS")
+      return response
+    case .notFound(let reason): return failure(ServiceError(.notFound, reason))
+    case .malformed(let reason): return failure(.badRequest(reason))
+    }
+  }
+
+  package func response(to refusal: HTTPRefusal) -> HTTPResponse {
+    var error: ServiceError
+    switch refusal.status {
+    case 413: error = .badRequest("\(Reason.limitExceeded): \(refusal.reason)")
+    case 408, 503, 507: error = ServiceError(.tryAgainLater, refusal.reason, retryAfterSeconds: 2)
+    case 500...: error = ServiceError(.internalError, refusal.reason)
+    default: error = .badRequest(refusal.reason)
+    }
+    if refusal.status == 507 { error.retryAfterSeconds = 30 }
+    var response = failure(error)
+    response.status = refusal.status
+    return response
+  }
+
+  /// Answers a request as a connection would: the body's limit is kept, and the handler told that the answer has gone.
+  package func exchange(_ request: HTTPRequest) async -> HTTPResponse {
+    if case .bytes(let bytes) = request.body {
+      switch bodyPlan(for: request.head) {
+      case .refuse(let response): return response
+      case .buffer(let limit) where bytes.count > limit: return response(to: .bodyTooLarge)
+      case .stream(_, let limit) where bytes.count > limit: return response(to: .bodyTooLarge)
+      default: break
+      }
+    }
+    let response = await respond(to: request)
+    response.whenDone?(true)
+    return response
+  }
+
+  // MARK: Answers
+
+  func failure(_ error: ServiceError, uuid: String? = nil) -> HTTPResponse {
+    let uuid = uuid ?? makeUUID()
+    var response = HTTPResponse.json(error.encoded(uuid: uuid), status: error.code.httpStatus, uuid: uuid)
+    if let seconds = error.retryAfterSeconds { response.headers.append("Retry-After", String(seconds)) }
+    return response
+  }
+
+  /// What a caller is told of an error from below the rules; the operator is told more.
+  func serviceError(_ error: any Error, uuid: String, during what: String) -> ServiceError {
+    switch error {
+    case let error as ServiceError: return error
+    case StoreError.busy: return ServiceError(.tryAgainLater, "the server has too much to do", retryAfterSeconds: 1)
+    case StoreError.closed: return ServiceError(.tryAgainLater, "the server is stopping", retryAfterSeconds: 5)
+    case StoreError.full:
+      configuration.log("\(what): no space is left for the data; request \(uuid)")
+      return ServiceError(.tryAgainLater, "the server's disk is full", retryAfterSeconds: 30)
+    default:
+      configuration.log("\(what): \(error); request \(uuid)")
+      return ServiceError(.internalError, "the server could not do this; its log has more under \(uuid)")
+    }
+  }
+
+  func makeUUID() -> String {
+    var random = configuration.makeRandom()
+    return Self.uuid(using: &random)
+  }
+
+  /// An upper-case UUID of version 4.
+  private static func uuid(using random: inout some RandomNumberGenerator) -> String {
+    var bytes = [UInt8](repeating: 0, count: 16)
+    for index in bytes.indices { bytes[index] = UInt8.random(in: .min ... .max, using: &random) }
+    bytes[6] = bytes[6] & 0x0f | 0x40
+    bytes[8] = bytes[8] & 0x3f | 0x80
+    let digits = Array("0123456789ABCDEF".utf8)
+    var text: [UInt8] = []
+    text.reserveCapacity(36)
+    for (index, byte) in bytes.enumerated() {
+      if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
+      text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  private func health() async -> HTTPResponse {
+    let uuid = makeUUID()
+    do {
+      _ = try await store.read { try $0.entity(.setting, key: "health") }
+      return .json(Array(#"{"status":"ok"}"#.utf8), status: 200, uuid: uuid)
+    } catch {
+      var error = serviceError(error, uuid: uuid, during: "health check")
+      error.code = .tryAgainLater
+      return failure(error, uuid: uuid)
+    }
+  }
+
+  func urls(for head: HTTPRequestHead) -> SignedURLs {
+    SignedURLs(base: configuration.baseURL ?? Self.base(ofHost: head.headers["Host"]), secrets: secrets)
+  }
+
+  /// Only what can be a host goes into URLs.
+  private static func base(ofHost host: String?) -> String {
+    let allowed = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]".utf8)
+    guard let host, !host.isEmpty, host.utf8.allSatisfy(allowed.contains) else { return "http://127.0.0.1:8787" }
+    return "http://\(host)"
+  }
+}
+
+extension Route {
+  fileprivate var isUpload: Bool { if case .upload = self { true } else { false } }
+}

@@ -1,0 +1,34 @@
+import VirgaAuth
+package import VirgaModel
+package import VirgaServer
+
+/// What a server's front is told of the world.
+package struct FrontConfiguration: Sendable {
+  /// The data folder: assets lie in `assets`, bodies under way in `uploads`.
+  package var folder: String
+  /// The containers that are served; `nil` serves any.
+  package var containers: Set<ContainerID>?
+  /// Where clients reach the server, without a slash at the end; `nil` takes each request's `Host`.
+  package var baseURL: String?
+  package var policy: EnrolmentPolicy
+  package var now: @Sendable () -> Timestamp
+  /// Gives each request its own dice.
+  package var makeRandom: @Sendable () -> any RandomNumberGenerator & Sendable
+  /// Takes what an operator should know. The texts hold no secrets.
+  package var log: @Sendable (String) -> Void = { _ in }
+  package var assetBytesMax: Int64 = Int64(Limits.assetBytesMax)
+  /// How long a long poll is parked.
+  package var pollTime: Duration = .seconds(50)
+
+  package init(
+    folder: String, policy: EnrolmentPolicy, now: @escaping @Sendable () -> Timestamp,
+    makeRandom: @escaping @Sendable () -> any RandomNumberGenerator & Sendable = { SystemRandom() }
+  ) {
+    self.folder = folder
+    self.policy = policy
+    self.now = now
+    self.makeRandom = makeRandom
+  }
+
+  func serves(_ container: ContainerID) -> Bool { containers?.contains(container) ?? true }
+}

@@ -1,0 +1,44 @@
+import VirgaAuth
+
+extension Substring {
+  /// The text with its escapes undone; `nil` if one is broken or the bytes are not UTF-8.
+  var percentDecoded: String? {
+    guard utf8.contains(UInt8(ascii: "%")) else { return String(self) }
+    var bytes: [UInt8] = []
+    var rest = Array(utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard rest.count >= 2, let escaped = Hex.decode(String(decoding: rest.prefix(2), as: UTF8.self)) else {
+        return nil
+      }
+      bytes += escaped
+      rest = rest.dropFirst(2)
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+}
+
+/// The parameters of a request's query. Unknown ones are nobody's business: clients send cache busters.
+struct QueryParameters {
+  private var items: [(name: Substring, value: Substring)] = []
+
+  init(of head: HTTPRequestHead) {
+    guard let mark = head.target.firstIndex(of: "?") else { return }
+    for item in head.target[head.target.index(after: mark)...].split(separator: "&") {
+      let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      items.append((name: parts[0], value: parts.count > 1 ? parts[1] : ""))
+    }
+  }
+
+  /// The first value of that name, decoded; `nil` if there is none, it is empty or cannot be decoded.
+  subscript(name: String) -> String? {
+    guard let value = items.first(where: { $0.name == name })?.value, !value.isEmpty else { return nil }
+    return value.percentDecoded
+  }
+
+  /// Clients write `true`, `True` or `1`.
+  func isTrue(_ name: String) -> Bool { ["true", "1"].contains(self[name]?.lowercased()) }
+}

@@ -1,0 +1,101 @@
+import VirgaModel
+import VirgaWire
+
+/// What a request's path and method name.
+enum Route: Hashable, Sendable {
+  case call(Endpoint)
+  case upload(ticket: String)
+  case download(checksum: String)
+  case push(token: String)
+  case account
+  case health
+  /// A question by a browser whether it may send another request.
+  case preflight
+  /// The path is known, the method is not allowed there.
+  case wrongMethod(allowed: String)
+  case notFound(String)
+  /// The path cannot be decoded.
+  case malformed(String)
+
+  init(_ head: HTTPRequestHead) {
+    guard head.method != "OPTIONS" else {
+      self = .preflight
+      return
+    }
+    let path = head.path
+    if path.hasPrefix(AccountRoutes.prefix) {
+      self = .account
+      return
+    }
+    var segments: [String] = []
+    for segment in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+      guard let text = segment.percentDecoded else {
+        self = .malformed("the path has a broken escape or is not UTF-8")
+        return
+      }
+      segments.append(text)
+    }
+    self = Self.route(segments, head).restricted(to: head.method)
+  }
+
+  private static func route(_ segments: [String], _ head: HTTPRequestHead) -> Route {
+    switch segments.first {
+    case "database" where segments.count == 7: database(segments)
+    case "device" where segments.count == 6: device(segments)
+    case "assets" where segments == ["assets", "1", "upload"]: .upload(ticket: QueryParameters(of: head)["t"] ?? "")
+    case "assets" where segments.count == 4 && segments[1...2] == ["1", "download"]: .download(checksum: segments[3])
+    case "push" where segments.count == 3 && segments[1] == "1": .push(token: segments[2])
+    case "healthz" where segments.count == 1: .health
+    default: .notFound("there is nothing at this path")
+    }
+  }
+
+  /// `database/1/{container}/{environment}/{database}/{operation}`, with two segments of operation.
+  private static func database(_ segments: [String]) -> Route {
+    guard segments[1] == "1" else { return .notFound("the only version served is 1") }
+    guard let scope = DatabaseScope(pathName: segments[4]) else {
+      return .notFound("there is no database \(quoted(segments[4]))")
+    }
+    return call(segments[2], segments[3], scope, segments[5...6])
+  }
+
+  /// `device/1/{container}/{environment}/tokens/{create or register}`.
+  private static func device(_ segments: [String]) -> Route {
+    guard segments[1] == "1" else { return .notFound("the only version served is 1") }
+    let route = call(segments[2], segments[3], .private, segments[4...5])
+    guard case .call(let endpoint) = route, !endpoint.operation.isDeviceOperation else { return route }
+    return .notFound("\(endpoint.operation.rawValue) is not an operation of the device module")
+  }
+
+  private static func call(
+    _ container: String, _ environment: String, _ scope: DatabaseScope, _ operation: ArraySlice<String>
+  ) -> Route {
+    let name = operation.joined(separator: "/")
+    guard let known = Operation(rawValue: name) else { return .notFound("there is no operation \(quoted(name))") }
+    guard let environment = Environment(rawValue: environment) else {
+      return .notFound("there is no environment \(quoted(environment))")
+    }
+    let isName =
+      (1...Limits.nameLengthMax).contains(container.utf8.count)
+      && container.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "/") }
+    guard isName else { return .notFound("the container's identifier is empty, too long or not printable ASCII") }
+    return .call(
+      Endpoint(container: ContainerID(container), environment: environment, scope: scope, operation: known))
+  }
+
+  private static func quoted(_ text: String) -> String { "'\(text.prefix(100))'" }
+
+  private func restricted(to method: String) -> Route {
+    switch (self, method) {
+    case (.call, "POST"), (.upload, "POST"), (.upload, "PUT"), (.download, "GET"), (.download, "HEAD"), (.push, "GET"),
+      (.health, "GET"), (.health, "HEAD"):
+      self
+    case (.call(let endpoint), "GET") where endpoint.operation.allowsGet: self
+    case (.call(let endpoint), _): .wrongMethod(allowed: endpoint.operation.allowsGet ? "GET, POST" : "POST")
+    case (.upload, _): .wrongMethod(allowed: "POST, PUT")
+    case (.download, _), (.health, _): .wrongMethod(allowed: "GET, HEAD")
+    case (.push, _): .wrongMethod(allowed: "GET")
+    default: self
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import VirgaAuth
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+/// Makes and checks the URLs that need no credentials but themselves.
+struct SignedURLs: URLMaker {
+  /// Without a slash at the end.
+  let base: String
+  let secrets: ServerSecrets
+
+  enum Objection: Error, Hashable {
+    /// Not signed by this server for this use.
+    case forged
+    case expired
+  }
+
+  // MARK: Uploads
+
+  func uploadURL(for claim: UploadClaim) -> String {
+    let parts = [
+      claim.container.rawValue, claim.environment.rawValue, claim.user.rawValue, claim.recordName.rawValue,
+      claim.fieldName.rawValue, String(claim.expires.milliseconds),
+    ]
+    // No name in a claim has a line break: names are printable ASCII.
+    let text = parts.joined(separator: "\n")
+    let signature = secrets.signature(of: text, for: .uploadURL)
+    return "\(base)/assets/1/upload?t=\(Base64.encodeForURL(Array(text.utf8))).\(signature)"
+  }
+
+  /// The claim of an upload's ticket.
+  /// - Parameter grace: How long after its end a claim still counts, for bytes that were under way.
+  func claim(
+    ticket: String, now: Timestamp, grace: Duration = .zero
+  ) throws(Objection) -> UploadClaim {
+    let halves = ticket.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    guard halves.count == 2, let bytes = Base64.decodeFromURL(halves[0]) else { throw .forged }
+    let text = String(decoding: bytes, as: UTF8.self)
+    guard secrets.verifies(halves[1], of: text, for: .uploadURL) else { throw .forged }
+    let parts = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    guard parts.count == 6, let environment = Environment(rawValue: parts[1]), let expires = Int64(parts[5]) else {
+      throw .forged
+    }
+    let claim = UploadClaim(
+      container: ContainerID(parts[0]), environment: environment, user: UserName(parts[2]),
+      recordName: RecordName(parts[3]), fieldName: FieldName(parts[4]), expires: Timestamp(milliseconds: expires))
+    guard now <= claim.expires + grace else { throw .expired }
+    return claim
+  }
+
+  // MARK: Downloads
+
+  func downloadURL(checksum: String, size: Int64, expires: Timestamp) -> String {
+    let name = Array<UInt8>(base64: checksum).map(Base64.encodeForURL) ?? ""
+    let signature = downloadSignature(name, size: size, expires: expires)
+    return "\(base)/assets/1/download/\(name)?size=\(size)&expires=\(expires.milliseconds)&signature=\(signature)"
+  }
+
+  /// The size of the asset that a download's URL names.
+  /// - Parameter name: The checksum in the alphabet of URLs, as the path has it.
+  func size(ofDownload name: String, _ query: QueryParameters, now: Timestamp) throws(Objection) -> Int64 {
+    guard let size = query["size"].flatMap(Int64.init), let milliseconds = query["expires"].flatMap(Int64.init),
+      let signature = query["signature"]
+    else { throw .forged }
+    let expires = Timestamp(milliseconds: milliseconds)
+    guard secrets.verifies(signature, of: Self.text(name, size, expires), for: .downloadURL) else { throw .forged }
+    guard now <= expires else { throw .expired }
+    return size
+  }
+
+  private func downloadSignature(_ name: String, size: Int64, expires: Timestamp) -> String {
+    secrets.signature(of: Self.text(name, size, expires), for: .downloadURL)
+  }
+
+  private static func text(_ name: String, _ size: Int64, _ expires: Timestamp) -> String {
+    "\(name)\n\(size)\n\(expires.milliseconds)"
+  }
+
+  // MARK: Polls
+
+  /// A push token is a secret of 256 bits, so its URL needs no signature.
+  func pushURL(token: String) -> String { "\(base)/push/1/\(token.percentEncodedPathSegment)" }
+}
