@@ -136,7 +136,7 @@ extension Call {
 }
 
 /// Carries the account's requests over the same transport as all others.
-private struct AccountRequests: AccountTransport {
+struct AccountRequests: AccountTransport {
   let endpoint: String
   let transport: any Transport
 

@@ -1,0 +1,67 @@
+import CloudKit
+import Foundation
+import Testing
+import VirgaAuth
+
+@testable import VirgaCloudKit
+
+/// No login anywhere: what apps see of accounts.
+struct AccountTests {
+  @Test func firstUseMakesTheAccount() async throws {
+    let device = try TestServer().device()
+    #expect(try await device.container.accountStatus() == .available)
+    #expect(device.service.accountID == nil)
+    let user = try await device.container.userRecordID()
+    #expect(user.recordName.hasPrefix("_"))
+    #expect(device.service.accountID != nil)
+    #expect(try await device.container.userRecordID() == user)
+    #expect(device.network.count("users/caller") == 1)
+  }
+
+  @Test func accountIsKnownWithoutNetworkAndAfterARestart() async throws {
+    let device = try TestServer().device()
+    _ = try await device.container.userRecordID()
+    let restarted = device.restarted()
+    restarted.network.cut()
+    #expect(try await restarted.container.accountStatus() == .available)
+    #expect(restarted.service.accountID == device.service.accountID)
+    #expect(await code { _ = try await restarted.database.allRecordZones() } == .networkUnavailable)
+    restarted.network.heal()
+    #expect(try await restarted.container.userRecordID() == device.container.userRecordID())
+  }
+
+  @Test func serverThatTakesNoAccountsMeansNoAccount() async throws {
+    let device = try TestServer(policy: .closed).device()
+    #expect(await code { _ = try await device.database.allRecordZones() } == .notAuthenticated)
+    #expect(try await device.container.accountStatus() == .noAccount)
+  }
+
+  @Test func sessionsThatEndedAreReplacedUnseen() async throws {
+    let server = try TestServer()
+    let device = try server.device()
+    _ = try await device.database.allRecordZones()
+    server.advance(by: .seconds(25 * 3_600))
+    _ = try await device.database.allRecordZones()
+    #expect(device.network.count("/virga/1/session") == 2)
+    #expect(device.network.count("zones/list") == 2)
+  }
+
+  @Test func joinedDeviceSeesTheSameDatabase() async throws {
+    let phone = try TestServer().device("phone")
+    let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n"))
+    record["title"] = "from the phone"
+    _ = try await phone.database.save(record)
+    let laptop = try await phone.joined(as: "laptop")
+    #expect(try await laptop.database.record(for: record.recordID)["title"] as? String == "from the phone")
+    #expect(try await laptop.container.userRecordID() == phone.container.userRecordID())
+  }
+
+  @Test func unreadableHomeCannotBeDetermined() async throws {
+    let server = try TestServer()
+    let device = try server.device()
+    try FileManager.default.createDirectory(atPath: device.home.path, withIntermediateDirectories: true)
+    try Data("{".utf8).write(to: URL(fileURLWithPath: device.home.path + "/account.json"))
+    chmod(device.home.path + "/account.json", 0o600)
+    #expect(try await device.container.accountStatus() == .couldNotDetermine)
+  }
+}

@@ -1,0 +1,97 @@
+import CloudKit
+import Foundation
+import Synchronization
+import VirgaAuth
+import VirgaHTTP
+import VirgaModel
+import VirgaServer
+
+@testable import VirgaCloudKit
+
+/// The real server in this process, over a store in memory.
+final class TestServer: Sendable {
+  let folder: TemporaryFolder
+  let front: Front
+  private let clock: TestClock
+
+  init(policy: EnrolmentPolicy = .open) throws {
+    let folder = try TemporaryFolder()
+    let clock = TestClock()
+    self.folder = folder
+    self.clock = clock
+    try FileManager.default.createDirectory(atPath: folder.path + "/data", withIntermediateDirectories: true)
+    var configuration = FrontConfiguration(folder: folder.path + "/data", policy: policy) { clock.now }
+    configuration.baseURL = Self.url
+    front = try Front(store: MemoryStore(), secrets: .random(), configuration: configuration)
+  }
+
+  static let url = "http://virga.test"
+
+  var now: Timestamp { clock.now }
+  func advance(by duration: Duration) { clock.advance(by: duration) }
+
+  /// A device with a home of its own and no account yet.
+  func device(_ name: String = "phone") throws -> TestDevice { try TestDevice(name, server: self) }
+}
+
+/// Time that passes when a test says so.
+final class TestClock: Sendable {
+  private let time = Mutex(Timestamp(milliseconds: 1_790_000_000_000))
+  var now: Timestamp { time.withLock { $0 } }
+  func advance(by duration: Duration) { time.withLock { $0 = $0 + duration } }
+}
+
+/// A device: its home, its way to the server, and the container of the app on it.
+final class TestDevice: Sendable {
+  let home: VirgaHome
+  let network: TestNetwork
+  let service: VirgaCloudKit.Service
+  let container: CKContainer
+  private let server: TestServer
+  private let name: String
+
+  convenience init(_ name: String, server: TestServer) throws {
+    self.init(name, home: VirgaHome(path: server.folder.path + "/" + name), server: server)
+  }
+
+  private init(_ name: String, home: VirgaHome, server: TestServer) {
+    self.name = name
+    self.home = home
+    self.server = server
+    network = TestNetwork(server.front)
+    service = Service(
+      endpoint: TestServer.url, environment: .development, home: home, transport: network, deviceName: name,
+      now: { [server] in server.now })
+    container = CKContainer("iCloud.test", on: service)
+  }
+
+  var database: CKDatabase { container.privateCloudDatabase }
+
+  /// The same device after a restart of its program.
+  func restarted() -> TestDevice { TestDevice(name, home: home, server: server) }
+
+  /// Another device of the same account.
+  func joined(as name: String) async throws -> TestDevice {
+    let other = try TestDevice(name, server: server)
+    try FileManager.default.createDirectory(atPath: other.home.path, withIntermediateDirectories: true)
+    return try await pair(with: other)
+  }
+
+  private func pair(with other: TestDevice) async throws -> TestDevice {
+    let mine = accounts(of: self)
+    let theirs = accounts(of: other)
+    let code = try await mine.invite().code
+    async let joined = theirs.join(code: code, replacing: false) { _ in }
+    let candidate = try await mine.candidate(for: code)
+    _ = try await mine.confirm(candidate, code: code, accepts: true)
+    _ = try await joined
+    return other
+  }
+
+  private func accounts(of device: TestDevice) -> AccountClient {
+    AccountClient(
+      home: device.home, endpoint: TestServer.url,
+      transport: AccountRequests(endpoint: TestServer.url, transport: device.network), deviceName: device.name,
+      now: { [server] in server.now })
+  }
+}
