@@ -1,3 +1,4 @@
+import VirgaModel
 public import VirgaWire
 
 /// The rules of the service. A value without state: everything it knows is in the transaction and the context.
@@ -7,6 +8,13 @@ public struct Service: Sendable {
   /// Performs a call that only reads.
   /// - Throws: `ServiceError` when the call fails as a whole, `StoreError` when the store does.
   public func read(_ call: Call, in transaction: any ReadTransaction, context: inout CallContext) throws -> Reply {
+    try checkContainer(context.endpoint.container)
+    return try performRead(call, in: transaction, context: &context)
+  }
+
+  private func performRead(
+    _ call: Call, in transaction: any ReadTransaction, context: inout CallContext
+  ) throws -> Reply {
     switch call {
     case .recordsLookup(let request): try lookUpRecords(request, in: transaction, context: context)
     case .recordsChanges(let request): try recordChanges(request, in: transaction, context: context)
@@ -28,13 +36,27 @@ public struct Service: Sendable {
   /// Performs any call. Nothing is written if it throws; the caller wakes `context.wakes` after the commit.
   /// - Throws: as `read`.
   public func write(_ call: Call, in transaction: any WriteTransaction, context: inout CallContext) throws -> Reply {
+    try checkContainer(context.endpoint.container)
+    return try performWrite(call, in: transaction, context: &context)
+  }
+
+  private func performWrite(
+    _ call: Call, in transaction: any WriteTransaction, context: inout CallContext
+  ) throws -> Reply {
     switch call {
     case .recordsModify(let request): try modifyRecords(request, in: transaction, context: &context)
     case .zonesModify(let request): try modifyZones(request, in: transaction, context: &context)
     case .subscriptionsModify(let request): try modifySubscriptions(request, in: transaction, context: &context)
     case .tokensCreate(let request): try createPushToken(request, in: transaction, context: &context)
     case .tokensRegister(let request): try registerPushToken(request, in: transaction, context: &context)
-    default: try read(call, in: transaction, context: &context)
+    default: try performRead(call, in: transaction, context: &context)
+    }
+  }
+
+  /// Keys of entities are joined from names, of which a container's comes first.
+  private func checkContainer(_ container: ContainerID) throws {
+    if let objection = NameRule.container.objection(to: container.rawValue) {
+      throw ServiceError(.notFound, "the container's name \(objection)")
     }
   }
 }

@@ -26,7 +26,7 @@ extension Service {
   func modifySubscriptions(
     _ request: SubscriptionsModifyRequest, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {
-    let shelf = try SubscriptionShelf(context)
+    var shelf = try SubscriptionShelf(context)
     try Limits.check(request.operations.count, atMost: Limits.operationsPerRequestMax, "operations in one request")
     var seen: Set<SubscriptionID> = []
     for operation in request.operations where operation.subscription.id != "" {
@@ -56,6 +56,8 @@ private struct SubscriptionShelf {
   let user: UserName
   private let access: Access
   private let owner: String
+  /// How many there are, once it was asked.
+  private var count: Int?
 
   init(_ context: CallContext) throws {
     user = try context.principal.requiredUser()
@@ -72,13 +74,14 @@ private struct SubscriptionShelf {
     try transaction.entity(.subscription, key: "\(owner)/\(id)").map(StoredSubscription.init)
   }
 
-  func delete(_ id: SubscriptionID, in transaction: any WriteTransaction) throws -> SubscriptionResult {
+  mutating func delete(_ id: SubscriptionID, in transaction: any WriteTransaction) throws -> SubscriptionResult {
     guard try subscription(id, in: transaction) != nil else { throw Self.notFound }
     try transaction.removeEntity(.subscription, key: "\(owner)/\(id)")
+    count? -= 1
     return .deleted(id)
   }
 
-  func save(
+  mutating func save(
     _ subscription: Subscription, isNew: Bool, in transaction: any WriteTransaction
   ) throws -> SubscriptionResult {
     if let objection = NameRule.name.objection(to: subscription.id.rawValue) {
@@ -90,8 +93,10 @@ private struct SubscriptionShelf {
       if let known, known != stored {
         throw ServiceError(.exists, "subscription '\(subscription.id)' exists with other content; update it")
       }
-      let count = try all(in: transaction).count + (known == nil ? 1 : 0)
-      try Limits.check(count, atMost: Limits.subscriptionsPerDatabaseMax, "subscriptions")
+      let before = try count ?? transaction.entities(.subscription, owner: owner).count
+      let after = known == nil ? before + 1 : before
+      try Limits.check(after, atMost: Limits.subscriptionsPerDatabaseMax, "subscriptions")
+      count = after
     } else if known == nil {
       throw Self.notFound
     }
