@@ -12,8 +12,9 @@ public final class SQLiteStore: Store {
     public var readerCount = 2
     /// Bodies that may wait for the writer or for the readers; more are refused with `.busy`.
     public var waitingJobsMax = 8_192
-    /// Bodies that share one commit at most.
+    /// Bodies that share one commit at most, and after which time no further one joins them.
     public var jobsPerCommitMax = 256
+    public var timePerCommitMax: Duration = .milliseconds(30)
     /// Pages of the write-ahead log after which they are moved to the file from the side, and after which the writer
     /// itself does what remains, so that the log begins anew.
     public var logPagesBeforeCheckpoint = 2_000
@@ -40,7 +41,7 @@ public final class SQLiteStore: Store {
   private let writes: JobQueue<WriteJob>
   private let reads: JobQueue<ReadJob>
   private let checkpoints: JobQueue<Void>
-  /// In the order in which they must end: the last connection to close must be one that writes.
+  /// The writer's thread is the last one.
   private let threads: Mutex<[WorkerThread]>
 
   /// Opens the store in a folder, which is created if it is missing, and brings it to the newest layout.
@@ -120,19 +121,25 @@ public final class SQLiteStore: Store {
   /// Performs what waits, then closes the files; what comes later fails with `.closed`. Returns when all is done,
   /// unless it is called on a thread of the store. Further calls do nothing.
   public func close() {
-    reads.close()
-    writes.close()
-    checkpoints.close()
     let threads = threads.withLock { threads in
       defer { threads = [] }
       return threads
     }
-    for thread in threads { thread.join() }
-    if !threads.isEmpty { folder.unlock() }
+    guard let writer = threads.last else { return }
+    reads.close()
+    checkpoints.close()
+    for thread in threads.dropLast() { thread.join() }
+    // The last connection to close moves the log into the file, so it must be one that writes.
+    writes.close()
+    writer.join()
+    folder.unlock()
   }
 
   /// What was done so far; bodies that run are not counted yet.
   public var counts: Counters { state.counts }
+
+  /// Bodies that wait for the writer.
+  public var waitingWriteCount: Int { writes.count }
 
   // MARK: Opening
 

@@ -36,10 +36,8 @@ final class Writer {
 
   /// Returns once the queue is closed and empty.
   func run() {
-    while true {
-      let jobs = queue.take(atMost: options.jobsPerCommitMax)
-      if jobs.isEmpty { return }
-      performGroup(jobs)
+    while let job = queue.take(atMost: 1).first {
+      performGroup(startingWith: job)
       checkpoint()
     }
   }
@@ -52,28 +50,26 @@ final class Writer {
     let succeed: @Sendable () -> Void
   }
 
-  private func performGroup(_ first: [WriteJob]) {
+  private func performGroup(startingWith first: WriteJob) {
     let (statements, rows) = (connection.statementCount, connection.rowCount)
     let start = clock.now
     var performed: [Performed] = []
     var count = 0
-    var jobs = first
+    var next: WriteJob? = first
     var failure: (any Error)?
-    while !jobs.isEmpty {
-      for (offset, job) in jobs.enumerated() {
-        do {
-          try perform(job, &performed)
-        } catch {
-          // The transaction is gone: nothing of this group can be kept.
-          failure = error
-          for job in jobs[offset...] { job.fail(error) }
-          break
-        }
+    while let job = next {
+      count += 1
+      do {
+        try perform(job, &performed)
+      } catch {
+        // The transaction is gone: nothing of this group can be kept.
+        failure = error
+        job.fail(error)
+        break
       }
-      count += jobs.count
-      if failure != nil || count >= options.jobsPerCommitMax { break }
-      let wait = pace.wait(performedCount: count, elapsed: clock.now - start)
-      jobs = queue.take(atMost: options.jobsPerCommitMax - count, waiting: wait)
+      let elapsed = clock.now - start
+      if count >= options.jobsPerCommitMax || elapsed >= options.timePerCommitMax { break }
+      next = queue.take(atMost: 1, waiting: pace.wait(performedCount: count, elapsed: elapsed)).first
     }
     let commitStart = clock.now
     if failure == nil && !performed.isEmpty { failure = commit() }

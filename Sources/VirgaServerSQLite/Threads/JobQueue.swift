@@ -37,6 +37,9 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
     return body()
   }
 
+  /// Jobs that wait.
+  var count: Int { locked { jobs.count - head } }
+
   /// Adds a job; says why not, if not.
   func push(_ job: Job) -> Refusal? {
     locked {

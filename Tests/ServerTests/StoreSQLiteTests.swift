@@ -1,0 +1,404 @@
+import Glibc
+import Synchronization
+import Testing
+import VirgaModel
+import VirgaSQLite
+import VirgaServer
+import VirgaServerSQLite
+
+/// What only a store on a disk promises.
+struct StoreSQLiteTests {
+  let folder = TemporaryFolder()
+  var database: String { folder.path + "/virga.sqlite" }
+
+  func open(_ options: SQLiteStore.Options = .init()) throws -> SQLiteStore {
+    try SQLiteStore(folder: folder.path, options: options)
+  }
+
+  /// A store with a few rows, closed.
+  func fill(records: Int = 3) async throws {
+    let store = try open()
+    try await store.writing { transaction in
+      let zone = try transaction.makeZone()
+      for number in 1...records {
+        let fields = String(repeating: "x", count: 500)
+        try transaction.save(stored(RecordName("r\(number)"), Int64(number), fields: fields), in: zone)
+      }
+    }
+    store.close()
+  }
+
+  /// Why the store does not open.
+  func refusal() throws -> StoreError {
+    try #require(throws: StoreError.self) { try self.open() }
+  }
+
+  // MARK: Opening
+
+  @Test func whatWasWrittenIsThereAfterReopening() async throws {
+    try await fill()
+    let store = try open()
+    let zone = try #require(try await store.reading { try $0.zone("Notes", in: diary) })
+    #expect(try await store.reading { try $0.changes(in: zone).map(\.name) } == ["r1", "r2", "r3"])
+    #expect(try await store.writing { try $0.record("r2", in: zone)?.modified } == stamp(2))
+  }
+
+  @Test func theFolderIsCreatedWithItsParents() async throws {
+    let store = try SQLiteStore(folder: folder.path + "/some/where/else")
+    store.close()
+    #expect(access(folder.path + "/some/where/else/virga.sqlite", R_OK) == 0)
+  }
+
+  @Test func aSecondStoreOnTheFolderIsRefused() throws {
+    let store = try open()
+    guard case .inUse(let text) = try refusal() else {
+      Issue.record("another error")
+      return
+    }
+    #expect(text == "the data folder \(folder.path) is used by another server (process \(getpid()))")
+    store.close()
+    try open().close()
+  }
+
+  @Test func aFolderThatCannotBeMadeIsUnwritable() throws {
+    folder.write("", to: "file")
+    let error = #expect(throws: StoreError.self) { try SQLiteStore(folder: folder.path + "/file/data") }
+    #expect(error == .unwritable("cannot create the data folder \(folder.path)/file/data: Not a directory"))
+  }
+
+  @Test func aFolderOfANewerVersionIsRefusedAndLeftAsItIs() async throws {
+    try await fill()
+    try Connection(path: database).execute("PRAGMA user_version = 99; PRAGMA journal_mode = DELETE")
+    #expect(try refusal() == .newerVersion(found: 99, known: 1))
+    let mode = try Connection(path: database).first("PRAGMA journal_mode") { $0.text(0) }
+    #expect(mode == "delete")
+  }
+
+  @Test func aDatabaseOfAnotherProgramIsRefused() throws {
+    try Connection(path: database).execute("CREATE TABLE notes (text)")
+    #expect(try refusal() == .damaged("\(database) belongs to another program"))
+  }
+
+  @Test func aFileOfAnotherKindIsDamaged() throws {
+    folder.write(String(repeating: "not a database. ", count: 300), to: "virga.sqlite")
+    #expect(try refusal() == .damaged("\(database) is not an SQLite database: restore a backup"))
+  }
+
+  @Test func aTruncatedFileIsDamaged() async throws {
+    try await fill(records: 500)
+    var status = stat()
+    #expect(stat(database, &status) == 0)
+    #expect(truncate(database, status.st_size / 2) == 0)
+    #expect(
+      try refusal() == .damaged("\(database) is damaged (database disk image is malformed): restore a backup"))
+  }
+
+  @Test func anEmptyOrMissingFileIsNotTakenForANewStore() async throws {
+    try await fill()
+    #expect(truncate(database, 0) == 0)
+    #expect(try refusal() == .damaged("\(database) is empty: restore it, or empty the folder to begin anew"))
+    #expect(unlink(database) == 0)
+    #expect(try refusal() == .damaged("\(database) is missing: restore it, or empty the folder to begin anew"))
+    #expect(unlink(folder.path + "/lock") == 0)
+    try open().close()
+  }
+
+  @Test func damageFoundLaterIsAnErrorOfTheCallAndNotACrash() async throws {
+    try await fill(records: 500)
+    // All pages but the first are overwritten.
+    let file = Glibc.open(database, O_RDWR)
+    let noise = [UInt8](repeating: 0xa5, count: 4_096)
+    var status = stat()
+    #expect(fstat(file, &status) == 0)
+    for page in 1..<(Int(status.st_size) / 4_096) {
+      #expect(pwrite(file, noise, noise.count, off_t(page * 4_096)) == 4_096)
+    }
+    Glibc.close(file)
+    let store = try open()
+    let error = await #expect(throws: StoreError.self) {
+      try await store.reading { try $0.zone("Notes", in: diary) }
+    }
+    guard case .damaged = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+  }
+
+  @Test func theFirstLayoutHasTheTablesOfTheRelease() throws {
+    try open().close()
+    let connection = try Connection(path: database)
+    let tables = try connection.query(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"
+    ) { $0.text(0) }
+    #expect(
+      tables == [
+        "asset", "claim", "database", "entity", "notification", "record", "reference", "version", "word", "zone",
+      ])
+    #expect(try connection.first("PRAGMA user_version") { $0.int(0) } == 1)
+    #expect(try connection.first("PRAGMA journal_mode") { $0.text(0) } == "wal")
+    #expect(try connection.first("PRAGMA integrity_check") { $0.text(0) } == "ok")
+  }
+
+  // MARK: Closing
+
+  @Test func closingPerformsWhatWaitsAndRefusesWhatComesLater() async throws {
+    let store = try open()
+    let zone = try await store.writing { try $0.makeZone() }
+    let done = Atomic(0)
+    for number in 1...50 {
+      store.write {
+        try $0.save(stored(RecordName("r\(number)"), Int64(number)), in: zone)
+      } completion: { result in
+        if case .success = result { done.add(1, ordering: .relaxed) }
+      }
+    }
+    store.close()
+    #expect(done.load(ordering: .relaxed) == 50)
+    await #expect(throws: StoreError.closed) { try await store.writing { _ in } }
+    await #expect(throws: StoreError.closed) { try await store.reading { _ in } }
+    store.close()
+    #expect(access(database + "-wal", F_OK) != 0, "the log was moved into the file")
+    let reopened = try open()
+    #expect(try await reopened.reading { try $0.changes(in: zone).count } == 50)
+  }
+
+  @Test func aStoreMayEndInItsOwnCompletion() async throws {
+    var store: SQLiteStore? = try open()
+    await withCheckedContinuation { continuation in
+      store?.write { [store] _ in
+        _ = store
+      } completion: { _ in
+        continuation.resume()
+      }
+      store = nil
+    }
+  }
+
+  // MARK: Sharing
+
+  /// Keeps the writer busy until `release` is called, so that jobs pile up behind it.
+  final class Gate: Sendable {
+    private let entered = Latch()
+    private let released = Latch()
+
+    func close(_ store: SQLiteStore) {
+      store.write { [entered, released] _ in
+        entered.open()
+        released.wait()
+      } completion: { _ in
+      }
+      entered.wait()
+    }
+
+    func open() { released.open() }
+  }
+
+  @Test func writesThatWaitTogetherShareOneCommit() async throws {
+    let store = try open()
+    let zone = try await store.writing { try $0.makeZone() }
+    let gate = Gate()
+    gate.close(store)
+    let before = store.counts.commits
+    async let results = withThrowingTaskGroup(of: Void.self) { group in
+      for number in 1...40 {
+        group.addTask {
+          try await store.writing { try $0.save(stored(RecordName("r\(number)"), Int64(number)), in: zone) }
+        }
+      }
+      while store.waitingWriteCount < 40 { await Task.yield() }
+      gate.open()
+      try await group.waitForAll()
+    }
+    try await results
+    // Those that waited for the gate's body went into its transaction.
+    #expect(store.counts.commits - before <= 2)
+    #expect(try await store.reading { try $0.changes(in: zone).count } == 40)
+  }
+
+  @Test func aBodyThatThrowsIsUndoneAloneWithinItsGroup() async throws {
+    struct Stop: Error {}
+    let store = try open()
+    let zone = try await store.writing { try $0.makeZone() }
+    let gate = Gate()
+    gate.close(store)
+    let failed = Atomic(0)
+    let finished = Latch(count: 30)
+    for number in 1...30 {
+      store.write {
+        var row = try #require(try $0.zone("Notes", in: diary))
+        row.sequence += 1
+        try $0.put(&row)
+        try $0.save(stored(RecordName("r\(number)"), row.sequence), in: row)
+        if number % 3 == 1 { throw Stop() }
+      } completion: { result in
+        if case .failure = result { failed.add(1, ordering: .relaxed) }
+        finished.open()
+      }
+    }
+    gate.open()
+    await finished.opened()
+    #expect(failed.load(ordering: .relaxed) == 10)
+    let changes = try await store.reading { try $0.changes(in: zone) }
+    #expect(changes.map(\.sequence) == Array(1...20))
+    #expect(!changes.map(\.name).contains("r1") && changes.map(\.name).contains("r2"))
+  }
+
+  @Test func tooManyWaitingCallsAreRefused() async throws {
+    var options = SQLiteStore.Options()
+    options.waitingJobsMax = 3
+    let store = try open(options)
+    let gate = Gate()
+    gate.close(store)
+    let refused = Mutex<[StoreError]>([])
+    let finished = Latch(count: 5)
+    for _ in 1...5 {
+      store.write { _ in
+      } completion: { result in
+        if case .failure(let error as StoreError) = result { refused.withLock { $0.append(error) } }
+        finished.open()
+      }
+    }
+    #expect(refused.withLock { $0 } == Array(repeating: .busy("too many calls wait for the store"), count: 2))
+    gate.open()
+    await finished.opened()
+    try await store.writing { _ in }
+  }
+
+  @Test func aReaderSeesOneStateWhileOthersWrite() async throws {
+    let store = try open()
+    let zone = try await store.writing { transaction in
+      let zone = try transaction.makeZone()
+      try transaction.save(stored("a", 1), in: zone)
+      return zone
+    }
+    let (began, wrote) = (Latch(), Latch())
+    async let seen = store.reading { transaction in
+      let first = try transaction.changes(in: zone).map(\.sequence)
+      began.open()
+      wrote.wait()
+      return [first, try transaction.changes(in: zone).map(\.sequence)]
+    }
+    await began.opened()
+    try await store.writing { try $0.save(stored("a", 2), in: zone) }
+    #expect(
+      try await store.reading { try $0.changes(in: zone).map(\.sequence) } == [2], "another reader is not held up")
+    wrote.open()
+    #expect(try await seen == [[1], [1]])
+  }
+
+  // MARK: Costs
+
+  @Test func aPlainCreateCostsTwoStatementsARecord() async throws {
+    let store = try open()
+    let zone = try await store.writing { transaction in
+      let zone = try transaction.makeZone()
+      try transaction.save(stored("warm", 1), in: zone)
+      return zone
+    }
+    let before = store.counts
+    try await store.writing { transaction in
+      var row = try #require(try transaction.zone("Notes", in: diary))
+      for number in 1...200 {
+        row.sequence += 1
+        try transaction.save(stored(RecordName("r\(number)"), row.sequence + 1), in: zone)
+      }
+      try transaction.put(&row)
+    }
+    let after = store.counts
+    // BEGIN, 200 × (SELECT, INSERT), UPDATE of the zone, COMMIT.
+    #expect(after.statements - before.statements == 403)
+    #expect(after.commits - before.commits == 1)
+  }
+
+  @Test func anUpdateThatKeepsTheVersionCostsThreeStatements() async throws {
+    let store = try open()
+    let zone = try await store.writing { transaction in
+      let zone = try transaction.makeZone()
+      try transaction.save(stored("a", 1), in: zone)
+      return zone
+    }
+    let before = store.counts
+    try await store.writing { try $0.save(stored("a", 2), in: zone) }
+    #expect(store.counts.statements - before.statements == 5)
+  }
+
+  @Test func theLogIsBoundedWhileWritesGoOn() async throws {
+    var options = SQLiteStore.Options()
+    options.logPagesBeforeCheckpoint = 50
+    options.logPagesMax = 200
+    let store = try open(options)
+    let zone = try await store.writing { try $0.makeZone() }
+    for batch in 0..<60 {
+      try await store.writing { transaction in
+        for number in 1...20 {
+          let sequence = Int64(batch * 20 + number)
+          let fields = String(repeating: "y", count: 2_000)
+          try transaction.save(stored(RecordName("r\(sequence)"), sequence, fields: fields), in: zone)
+        }
+      }
+    }
+    var status = stat()
+    #expect(stat(database + "-wal", &status) == 0)
+    #expect(status.st_size < 2 * 200 * 4_120, "the log has \(status.st_size) bytes")
+    #expect(store.counts.checkpoints > 0)
+    #expect(store.counts.failedCheckpoints == 0)
+  }
+}
+
+/// Opens after `count` calls; threads and tasks wait for it.
+final class Latch: Sendable {
+  private struct State {
+    var count: Int
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let state: Mutex<State>
+  private let semaphore = Semaphore()
+
+  init(count: Int = 1) { state = Mutex(State(count: count)) }
+
+  func open() {
+    let waiting = state.withLock { state -> [CheckedContinuation<Void, Never>]? in
+      state.count -= 1
+      if state.count > 0 { return nil }
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    guard let waiting else { return }
+    semaphore.signal()
+    for continuation in waiting { continuation.resume() }
+  }
+
+  /// Blocks the thread: for bodies on a store's own threads.
+  func wait() { semaphore.wait() }
+
+  func opened() async {
+    await withCheckedContinuation { continuation in
+      let isOpen = state.withLock { state in
+        if state.count > 0 { state.waiting.append(continuation) }
+        return state.count <= 0
+      }
+      if isOpen { continuation.resume() }
+    }
+  }
+}
+
+/// A POSIX semaphore that stays open once signalled.
+private final class Semaphore: @unchecked Sendable {
+  // The system guards its own state.
+  private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+  init() { sem_init(semaphore, 0, 0) }
+
+  deinit {
+    sem_destroy(semaphore)
+    semaphore.deallocate()
+  }
+
+  func signal() { sem_post(semaphore) }
+
+  func wait() {
+    while sem_wait(semaphore) != 0 {}
+    sem_post(semaphore)
+  }
+}
