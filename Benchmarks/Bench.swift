@@ -8,7 +8,16 @@ enum Bench {
   static func run(arguments: [String]) -> Int32 {
     do {
       if arguments.contains("--help") {
-        print("usage: bench [--counts]\n  --counts  only the exact counts, compared with Benchmarks/thresholds.json")
+        print(
+          """
+          usage: bench [--counts | --store]
+            --counts  only the exact counts, compared with Benchmarks/thresholds.json
+            --store   only the store, without rules and HTTP
+          """)
+        return 0
+      }
+      if arguments.contains("--store") {
+        try StoreLevel.measure()
         return 0
       }
       if !arguments.contains("--counts") { try measure() }
