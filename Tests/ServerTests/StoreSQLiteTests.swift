@@ -107,11 +107,11 @@ struct StoreSQLiteTests {
     try await fill(records: 500)
     // All pages but the first are overwritten.
     let file = Glibc.open(database, O_RDWR)
-    let noise = [UInt8](repeating: 0xa5, count: 4_096)
+    let noise = [UInt8](repeating: 0xa5, count: 8_192)
     var status = stat()
     #expect(fstat(file, &status) == 0)
-    for page in 1..<(Int(status.st_size) / 4_096) {
-      #expect(pwrite(file, noise, noise.count, off_t(page * 4_096)) == 4_096)
+    for page in 1..<(Int(status.st_size) / 8_192) {
+      #expect(pwrite(file, noise, noise.count, off_t(page * 8_192)) == 8_192)
     }
     Glibc.close(file)
     let store = try open()
@@ -339,7 +339,7 @@ struct StoreSQLiteTests {
     }
     var status = stat()
     #expect(stat(database + "-wal", &status) == 0)
-    #expect(status.st_size < 2 * 200 * 4_120, "the log has \(status.st_size) bytes")
+    #expect(status.st_size < 2 * 200 * 8_216, "the log has \(status.st_size) bytes")
     #expect(store.counts.checkpoints > 0)
     #expect(store.counts.failedCheckpoints == 0)
   }

@@ -2,19 +2,25 @@ import VirgaSQLite
 import VirgaServer
 
 /// The texts behind the numbers in records, as far as this connection has met them. A number's text never changes.
+///
+/// Each record of a feed asks for five of them, so the texts lie in an array under their numbers, which count from 1.
 struct WordCache {
-  private static let wordsMax = 16_384
+  /// Numbers up to this one are remembered; a megabyte or two of texts.
+  private static let numberMax: Int64 = 16_384
 
-  private var texts: [Int64: String] = [:]
+  private var texts: [String?] = []
   private var numbers: [String: Int64] = [:]
 
-  func text(_ number: Int64) -> String? { texts[number] }
+  func text(_ number: Int64) -> String? {
+    number >= 0 && number < Int64(texts.count) ? texts[Int(number)] : nil
+  }
 
   func number(_ text: String) -> Int64? { numbers[text] }
 
   mutating func note(_ number: Int64, _ text: String) {
-    if texts.count >= Self.wordsMax { self = WordCache() }
-    texts[number] = text
+    guard number >= 0 && number <= Self.numberMax else { return }
+    if Int(number) >= texts.count { texts += Array(repeating: nil, count: Int(number) + 1 - texts.count) }
+    texts[Int(number)] = text
     numbers[text] = number
   }
 }
