@@ -1,7 +1,9 @@
-// What Swift's Glibc module leaves out: epoll, eventfd, accept4, sendfile, signalfd, memmem, mallopt.
+// What Swift's Glibc module leaves out: epoll, eventfd, accept4, sendfile, signalfd, memmem, mallopt,
+// thread names.
 // Without _GNU_SOURCE, as Glibc's own module is built: with it, types that both define would differ.
 #pragma once
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
@@ -9,6 +11,7 @@
 #include <sys/socket.h>
 
 extern void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length);
+extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
 
 // A freed buffer of 100 KB goes back to the kernel and is faulted in again unless these thresholds are raised;

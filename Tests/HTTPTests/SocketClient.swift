@@ -140,6 +140,18 @@ final class SocketClient {
     return Answer(status: status, fields: fields, body: body)
   }
 
+  /// Reads an answer without keeping its body, whose length it returns.
+  func skipAnswer() -> Int? {
+    guard let length = answer(hasBody: false)?.fields["content-length"].flatMap(Int.init) else { return nil }
+    var count = received.count
+    received = []
+    while count < length, receive() {
+      count += received.count
+      received.removeAll(keepingCapacity: true)
+    }
+    return count
+  }
+
   /// Sends a request and reads its answer.
   func ask(_ text: String, hasBody: Bool = true) -> Answer? {
     send(text)

@@ -56,6 +56,29 @@ import Testing
     }
   }
 
+  @Test func handlerLearnsWhetherItsAnswerWasSent() async throws {
+    try await SocketTestServer.run { server, port in
+      let client = SocketClient(port: port)
+      #expect(client.ask("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")?.status == 200)
+      #expect(await SocketTestServer.eventually { server.outcomes.all == [true] })
+      #expect(client.ask("GET /file/0/9 HTTP/1.1\r\nHost: a\r\n\r\n")?.status == 404)
+      #expect(client.ask("GET /bad-field HTTP/1.1\r\nHost: a\r\n\r\n")?.status == 500)
+      #expect(await SocketTestServer.eventually { server.outcomes.all == [true, false, false] })
+      do {
+        let leaving = SocketClient(port: port)
+        leaving.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(await SocketTestServer.eventually { server.lot.count == 1 })
+      }
+      #expect(await SocketTestServer.eventually { server.outcomes.all == [true, false, false, false] })
+      do {
+        let leaving = SocketClient(port: port, receiveBuffer: 4_096)
+        leaving.send("GET /count/30000000 HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(leaving.waitForInput())
+      }
+      #expect(await SocketTestServer.eventually { server.outcomes.all == [true, false, false, false, false] })
+    }
+  }
+
   @Test func uploadThatIsBrokenOffLeavesNoFile() async throws {
     try await SocketTestServer.run { server, port in
       do {

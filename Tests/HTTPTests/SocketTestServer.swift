@@ -5,11 +5,12 @@ import VirgaHTTP
 /// A server on a free port with a handler that answers by path:
 /// `/hello`, `/echo`, `/park` (until woken or cancelled), `/stubborn` (until woken),
 /// `/count/N`, `/file/OFFSET/LENGTH`, `/store` (streams the body
-/// into `directory`, answers its size and checksum), `/small` (takes 10 bytes), `/refused` (reads no body).
+/// into `directory`, answers its size and checksum), `/keep` (streams it into the file of `/file`), `/small` (takes 10 bytes), `/refused` (reads no body).
 final class SocketTestServer: HTTPHandler {
   let lot = ParkingLot()
   let directory: String
-  let plansMade = Atomic<Int>(0)
+  /// Of each answer of the handler, whether it was sent.
+  let outcomes = Outcomes()
   private let server = Mutex<HTTPServer?>(nil)
 
   init() {
@@ -73,10 +74,9 @@ final class SocketTestServer: HTTPHandler {
   }
 
   func bodyPlan(for head: HTTPRequestHead) -> BodyPlan {
-    plansMade.add(1, ordering: .relaxed)
     switch head.path {
     case "/small": return .buffer(limit: 10)
-    case "/store": return .stream(directory: directory, limit: 1 << 30)
+    case "/store", "/keep": return .stream(directory: directory, limit: 1 << 30)
     case "/store/small": return .stream(directory: directory, limit: 100_000)
     case "/store/nowhere": return .stream(directory: "/nonexistent", limit: 100)
     case "/refused": return .refuse(HTTPResponse(status: 403, body: .bytes(Array("no".utf8))))
@@ -85,6 +85,12 @@ final class SocketTestServer: HTTPHandler {
   }
 
   func respond(to request: HTTPRequest) async -> HTTPResponse {
+    var response = await answer(to: request)
+    response.whenDone = { [outcomes] isSent in outcomes.append(isSent) }
+    return response
+  }
+
+  private func answer(to request: HTTPRequest) async -> HTTPResponse {
     let parts = request.head.path.split(separator: "/")
     switch (parts.first, request.body) {
     case ("echo", .bytes(let bytes)): return HTTPResponse(status: 200, body: .bytes(bytes))
@@ -102,6 +108,9 @@ final class SocketTestServer: HTTPHandler {
     case ("store", .file(let file)):
       defer { unlink(file.path) }
       return HTTPResponse(status: 200, body: .bytes(Array("\(file.size) \(Self.checksum(ofFile: file.path))".utf8)))
+    case ("keep", .file(let file)):
+      rename(file.path, "\(directory)/data")
+      return HTTPResponse(status: 200, body: .bytes(Array("\(file.size)".utf8)))
     case ("status", _):
       return HTTPResponse(status: Int(parts[1]) ?? 0, body: .bytes(Array("text".utf8)))
     case ("bad-field", _):
@@ -147,6 +156,12 @@ final class SocketTestServer: HTTPHandler {
     }
     return sum
   }
+}
+
+final class Outcomes: Sendable {
+  private let state = Mutex<[Bool]>([])
+  var all: [Bool] { state.withLock { $0 } }
+  func append(_ isSent: Bool) { state.withLock { $0.append(isSent) } }
 }
 
 /// Where requests wait until they are woken or their task is cancelled.

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import VirgaHTTP
@@ -66,6 +67,26 @@ import Testing
     }
   }
 
+  /// C66. In a process of its own, so that no other test's memory counts.
+  @Test func largeFileTakesNoMemoryEitherWay() async {
+    await #expect(processExitsWith: .success) {
+      let chunk = SocketTestServer.pattern(count: 1 << 20)
+      let count = 500 << 20
+      try await SocketTestServer.run { server, port in
+        let client = SocketClient(port: port)
+        #expect(client.ask("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")?.status == 200)
+        let before = residentBytesMax()
+        client.send("POST /keep HTTP/1.1\r\nHost: a\r\nContent-Length: \(count)\r\n\r\n")
+        for _ in 0..<count / chunk.count { client.send(chunk) }
+        precondition(client.answer()?.text == "\(count)")
+        client.send("GET /file/0/\(count) HTTP/1.1\r\nHost: a\r\n\r\n")
+        precondition(client.skipAnswer() == count)
+        precondition(residentBytesMax() - before < 64 << 20)
+      }
+      exit(EXIT_SUCCESS)
+    }
+  }
+
   @Test func slowReaderGetsEverything() async throws {
     try await SocketTestServer.run { server, port in
       let bytes = SocketTestServer.pattern(count: 3_000_000)
@@ -78,4 +99,11 @@ import Testing
       #expect(client.answer()?.body == bytes)
     }
   }
+}
+
+/// The most memory that the process has had, in bytes.
+private func residentBytesMax() -> Int {
+  var usage = rusage()
+  getrusage(__rusage_who_t(0), &usage)
+  return usage.ru_maxrss << 10
 }

@@ -41,13 +41,14 @@ extension Connection {
 
   /// Begins to write an answer. What follows, the next request or the end, is decided once the socket took it all.
   func answer(_ response: HTTPResponse) {
-    whenDone = response.whenDone
-    var response = isWritable(response) ? response : HTTPResponse(status: 500)
-    var file: AnswerFile?
-    if case .file(let path, let offset, let length) = response.body {
+    var (response, file) = (response, AnswerFile?.none)
+    if !isWritable(response) {
+      response = substitute(status: 500, for: response)
+    } else if case .file(let path, let offset, let length) = response.body {
       file = AnswerFile(path: path, offset: offset, length: length)
-      if file == nil { response = HTTPResponse(status: 404) }
+      if file == nil { response = substitute(status: 404, for: response) }
     }
+    whenDone = response.whenDone
     keepsAlive = keepsAlive && !response.closesConnection && !loop.isDraining
     let context = AnswerContext(
       isHead: head?.head.method == "HEAD", isVersion10: head?.isVersion10 ?? false, keepsAlive: keepsAlive)
@@ -67,6 +68,12 @@ extension Connection {
       output = Outgoing(head: loop.head, file: file, began: loop.now)
       flush()
     }
+  }
+
+  /// What goes out in place of an answer that cannot be written.
+  private func substitute(status: Int, for response: HTTPResponse) -> HTTPResponse {
+    response.whenDone?(false)
+    return HTTPResponse(status: status)
   }
 
   /// Sends what is in the loop's buffer, and keeps only what the socket does not take.

@@ -24,7 +24,7 @@ final class HTTPService: Sendable {
     if case .bytes(let body) = answer.body { head += body }
     // What has come is read, or closing would reset the connection and take the answer back.
     var request: [UInt8] = Array(repeating: 0, count: 4_096)
-    while recv(descriptor, &request, request.count, 0) > 0 {}
+    for _ in 0..<4 where recv(descriptor, &request, request.count, 0) == request.count {}
     send(descriptor, &head, head.count, Int32(MSG_NOSIGNAL))
     close(descriptor)
   }

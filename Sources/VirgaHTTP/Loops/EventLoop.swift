@@ -86,6 +86,7 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
       context.release()
       throw .system(call: "pthread_create", code: code)
     }
+    pthread_setname_np(handle, "virga-http")
     pthread_detach(handle)
   }
 

@@ -44,8 +44,8 @@ struct RequestHeadParser: Sendable {
 
   init(limits: Limits = Limits()) { self.limits = limits }
 
-  /// Whether bytes of a head have been taken.
-  var hasBegun: Bool { bytesTaken > 0 }
+  /// Whether a request line has been taken.
+  var hasBegun: Bool { requestLine != nil }
 
   /// Takes the whole lines that `bytes` begins with and moves `offset` behind them.
   /// - Parameter bytes: What was left of the last call, and what has come since.
