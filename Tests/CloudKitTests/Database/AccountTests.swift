@@ -1,5 +1,6 @@
 import CloudKit
 import Foundation
+import Synchronization
 import Testing
 import VirgaAuth
 
@@ -54,6 +55,24 @@ struct AccountTests {
     let laptop = try await phone.joined(as: "laptop")
     #expect(try await laptop.database.record(for: record.recordID)["title"] as? String == "from the phone")
     #expect(try await laptop.container.userRecordID() == phone.container.userRecordID())
+  }
+
+  @Test func removedDeviceIsRefusedFromItsNextRequestOnAndHasNoAccount() async throws {
+    let phone = try TestServer().device("phone")
+    _ = try await phone.database.allRecordZones()
+    let laptop = try await phone.joined(as: "laptop")
+    _ = try await laptop.database.allRecordZones()
+    let changes = Mutex(0)
+    let observer = NotificationCenter.default.addObserver(forName: .CKAccountChanged, object: nil, queue: nil) { _ in
+      changes.withLock { $0 += 1 }
+    }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    try await phone.removeDevice(named: "laptop")
+    #expect(await code { _ = try await laptop.database.allRecordZones() } == .notAuthenticated)
+    #expect(try await laptop.container.accountStatus() == .noAccount)
+    #expect(changes.withLock { $0 } > 0)
+    #expect(try await phone.container.accountStatus() == .available)
+    _ = try await phone.database.allRecordZones()
   }
 
   @Test func unreadableHomeCannotBeDetermined() async throws {

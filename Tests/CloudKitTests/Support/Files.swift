@@ -35,8 +35,21 @@ final class TemporaryFolder: Sendable {
   }
 }
 
-/// The memory that this process holds, in bytes.
-func residentBytes() throws -> Int {
-  let status = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-  return (Int(status.split(separator: " ")[1]) ?? 0) * 4_096
+/// The most memory that this process has held since it was made, as growth over what it held then.
+struct MemoryWatch {
+  private let before: Int
+
+  /// Starts watching: the kernel forgets the peak so far.
+  init() throws {
+    try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
+    before = try Self.bytes("VmRSS:")
+  }
+
+  func peakGrowthBytes() throws -> Int { try Self.bytes("VmHWM:") - before }
+
+  private static func bytes(_ name: String) throws -> Int {
+    let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+    let line = status.split(separator: "\n").first { $0.hasPrefix(name) }
+    return (line?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 1_024
+  }
 }

@@ -14,14 +14,15 @@ final class TestServer: Sendable {
   let front: Front
   private let clock: TestClock
 
-  init(policy: EnrolmentPolicy = .open) throws {
+  /// - Parameter baseURL: nil when it is reached by a socket.
+  init(policy: EnrolmentPolicy = .open, baseURL: String? = TestServer.url) throws {
     let folder = try TemporaryFolder()
     let clock = TestClock()
     self.folder = folder
     self.clock = clock
     try FileManager.default.createDirectory(atPath: folder.path + "/data", withIntermediateDirectories: true)
     var configuration = FrontConfiguration(folder: folder.path + "/data", policy: policy) { clock.now }
-    configuration.baseURL = Self.url
+    configuration.baseURL = baseURL
     front = try Front(store: MemoryStore(), secrets: .random(), configuration: configuration)
   }
 
@@ -75,6 +76,13 @@ final class TestDevice: Sendable {
     let other = try TestDevice(name, server: server)
     try FileManager.default.createDirectory(atPath: other.home.path, withIntermediateDirectories: true)
     return try await pair(with: other)
+  }
+
+  func removeDevice(named name: String) async throws {
+    let accounts = accounts(of: self)
+    for device in try await accounts.describe().devices where device.name == name {
+      _ = try await accounts.remove(device.id)
+    }
   }
 
   private func pair(with other: TestDevice) async throws -> TestDevice {

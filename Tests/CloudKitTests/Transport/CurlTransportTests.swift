@@ -141,26 +141,25 @@ struct CurlTransportTests {
         return HTTPResponse(status: 200, body: .bytes(Array("\(body.size)".utf8)))
       })
     let transport = CurlTransport()
-    let before = try residentBytes()
-    let peak = Mutex(before)
-    let watch: @Sendable (Int64, Int64) -> Void = { _, _ in
-      if let now = try? residentBytes() { peak.withLock { $0 = max($0, now) } }
-    }
+    let memory = try MemoryWatch()
+    let progress = Mutex<Int64>(0)
     let source = try FileSource(path: file.path)
     var up = TransportRequest(method: "POST", url: server.url + "/up")
     up.body = .file(source)
-    up.progress = watch
+    up.progress = { sent, _ in progress.withLock { $0 = sent } }
     let answer = try await transport.send(up)
     #expect(String(decoding: answer.body, as: UTF8.self) == "\(size)")
+    #expect(progress.withLock { $0 } == Int64(size))
 
     let sink = try FileSink(path: folder.path + "/sink")
     var down = TransportRequest(method: "GET", url: server.url + "/down")
     down.sink = .file(sink)
-    down.progress = watch
+    down.progress = { _, received in progress.withLock { $0 = received } }
     #expect(try await transport.send(down).status == 200)
     #expect(sink.size == Int64(size))
     #expect(try source.finish() == sink.finish())
-    #expect(peak.withLock { $0 } - before < 64 << 20)
+    #expect(progress.withLock { $0 } == Int64(size))
+    #expect(try memory.peakGrowthBytes() < 64 << 20)
     await server.stop()
   }
 

@@ -1,0 +1,100 @@
+import CloudKit
+import Foundation
+import Testing
+import VirgaAuth
+import VirgaHTTP
+import VirgaWire
+
+@testable import VirgaCloudKit
+
+/// The same calls over libcurl and a real socket.
+struct SocketTests {
+  let server: TestServer
+  let local: LocalServer
+  let container: CKContainer
+  let service: VirgaCloudKit.Service
+  var database: CKDatabase { container.privateCloudDatabase }
+  let zone = CKRecordZone.ID(zoneName: "Photos")
+
+  init() throws {
+    let server = try TestServer(baseURL: nil)
+    self.server = server
+    local = try LocalServer(server.front)
+    service = Service(
+      endpoint: local.url, environment: .development, home: VirgaHome(path: server.folder.path + "/home"),
+      transport: CurlTransport(), deviceName: "phone", now: { server.now })
+    container = CKContainer("iCloud.test", on: service)
+  }
+
+  @Test func recordsTravelBothWays() async throws {
+    _ = try await database.save(CKRecordZone(zoneID: zone))
+    let records = (0..<400).map { number in
+      let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n\(number)", zoneID: zone))
+      record["text"] = String(repeating: "\(number) ", count: 100)
+      return record
+    }
+    let results = try await database.modifyRecords(saving: records, deleting: [])
+    #expect(results.saveResults.values.allSatisfy { (try? $0.get()) != nil })
+    let changes = try await database.recordZoneChanges(inZoneWith: zone, since: nil)
+    #expect(changes.modificationResultsByID.count == 400)
+    #expect(!changes.moreComing)
+    await local.stop()
+  }
+
+  // C66
+  @Test func manyLargeAssetsPassWithoutGrowingMemory() async throws {
+    _ = try await database.save(CKRecordZone(zoneID: zone))
+    let size = 25 << 20
+    let records = try (0..<8).map { number in
+      let record = CKRecord(recordType: "Photo", recordID: CKRecord.ID(recordName: "p\(number)", zoneID: zone))
+      let file = try server.folder.file("p\(number)", size: size, seed: UInt8(number * 30))
+      record["file"] = CKAsset(fileURL: file)
+      return record
+    }
+    let memory = try MemoryWatch()
+    let results = try await database.modifyRecords(saving: records, deleting: [])
+    #expect(results.saveResults.values.allSatisfy { (try? $0.get()) != nil })
+    let changes = try await database.recordZoneChanges(inZoneWith: zone, since: nil)
+    #expect(try memory.peakGrowthBytes() < 64 << 20)
+    for record in records {
+      let asset = try changes.modificationResultsByID[record.recordID]?.get().record["file"] as? CKAsset
+      let url = try #require(asset?.fileURL)
+      let original = try #require((record["file"] as? CKAsset)?.fileURL)
+      #expect(FileManager.default.contentsEqual(atPath: url.path, andPath: original.path))
+    }
+    await local.stop()
+  }
+
+  @Test func serverThatIsGoneIsNetworkUnavailable() async throws {
+    _ = try await database.save(CKRecordZone(zoneID: zone))
+    await local.stop()
+    #expect(await code { _ = try await database.allRecordZones() } == .networkUnavailable)
+    #expect(try await container.accountStatus() == .available)
+  }
+
+  @Test func longPollHearsOfAnotherDevicesChange() async throws {
+    _ = try await database.save(CKRecordZone(zoneID: zone))
+    let subscription = CKDatabaseSubscription(subscriptionID: "all")
+    subscription.notificationInfo = CKSubscription.NotificationInfo(shouldSendContentAvailable: true)
+    _ = try await database.save(subscription)
+    let call = Call.tokensCreate(PushTokenRequest(apnsEnvironment: "development", clientID: service.clientID))
+    guard case .pushToken(let token) = try await database.perform(call) else {
+      Issue.record("no push token")
+      return
+    }
+    // Another process of the same device.
+    let other = Service(
+      endpoint: local.url, environment: .development, home: VirgaHome(path: server.folder.path + "/home"),
+      transport: CurlTransport(), deviceName: "phone", now: { [server] in server.now })
+    let record = CKRecord(recordType: "Photo", recordID: CKRecord.ID(recordName: "p", zoneID: zone))
+    record["title"] = "x"
+    _ = try await CKContainer("iCloud.test", on: other).privateCloudDatabase.save(record)
+    let answer = try await service.send(TransportRequest(method: "GET", url: token.webcourierURL))
+    let push = try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any]
+    let notification = CKNotification(fromRemoteNotificationDictionary: try #require(push) as [AnyHashable: Any])
+    #expect(notification is CKDatabaseNotification)
+    #expect(notification?.subscriptionID == "all")
+    #expect(notification?.containerIdentifier == "iCloud.test")
+    await local.stop()
+  }
+}
