@@ -1,0 +1,134 @@
+import Testing
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+@testable import VirgaHTTP
+
+@Suite(.timeLimit(.minutes(1))) struct FrontPollTests {
+  private func touch(_ world: FrontWorld, client: String = "writer", record: String = "r") async throws {
+    let body =
+      #"{"zoneID":"Trips","operations":[{"operationType":"forceUpdate","record":{"recordName":"\#(record)","recordType":"T"}}]}"#
+    let answer = try await world.call(.recordsModify, body, query: "?clientId=\(client)")
+    #expect(answer.status == 200)
+  }
+
+  /// Waits, without sleeping, until so many polls are parked.
+  private func untilParked(_ count: Int, _ world: FrontWorld) async {
+    while world.front.polls.count != count { await Task.yield() }
+  }
+
+  @Test func aNotificationThatWaitsIsGivenAtOnceAndOnce() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let target = try await world.makePushTarget()
+    try await touch(world)
+    let answer = try await world.send("GET", target)
+    #expect(answer.status == 200)
+    #expect(answer.text.contains("\"ck\""))
+    #expect(answer.text.contains("Trips"))
+    async let second = world.send("GET", target)
+    await untilParked(1, world)
+    for _ in 0...51 { world.front.polls.tick() }
+    let empty = try await second
+    #expect(empty.status == 200)
+    #expect(empty.body.isEmpty)
+    #expect(world.front.polls.count == 0)
+  }
+
+  @Test func aParkedPollHearsOfAWrite() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let target = try await world.makePushTarget()
+    async let poll = world.send("GET", target)
+    await untilParked(1, world)
+    try await touch(world)
+    #expect(try await poll.text.contains("\"ck\""))
+  }
+
+  @Test func aWriterIsNotToldOfItself() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let target = try await world.makePushTarget()
+    async let poll = world.send("GET", target)
+    await untilParked(1, world)
+    try await touch(world, client: "watcher")
+    for _ in 0...51 { world.front.polls.tick() }
+    #expect(try await poll.body.isEmpty)
+  }
+
+  @Test func whatDidNotReachItsClientIsGivenAgain() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let target = try await world.makePushTarget()
+    try await touch(world)
+    let lost = try await world.send("GET", target, isConfirmed: false)
+    let again = try await world.send("GET", target)
+    #expect(!lost.body.isEmpty)
+    #expect(again.text == lost.text)
+  }
+
+  @Test func twoPollsOfOneTokenShareTheNotifications() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let target = try await world.makePushTarget()
+    async let first = world.send("GET", target)
+    async let second = world.send("GET", target)
+    await untilParked(2, world)
+    try await touch(world)
+    await untilParked(1, world)
+    for _ in 0...51 { world.front.polls.tick() }
+    let answers = try await [first, second]
+    #expect(answers.filter { !$0.body.isEmpty }.count == 1)
+  }
+
+  @Test func furtherPollsOfOneTokenEndTheOldest() async throws {
+    let world = try await FrontWorld()
+    let target = try await world.makePushTarget()
+    try await withThrowingTaskGroup(of: [UInt8].self) { group in
+      for count in 1...PollTable.pollsPerTokenMax {
+        group.addTask { try await world.send("GET", target).body }
+        await untilParked(count, world)
+      }
+      group.addTask { try await world.send("GET", target).body }
+      #expect(try await group.next() == [])
+      await untilParked(PollTable.pollsPerTokenMax, world)
+      for _ in 0...51 { world.front.polls.tick() }
+      for try await body in group { #expect(body.isEmpty) }
+    }
+    #expect(world.front.polls.count == 0)
+  }
+
+  @Test func aClientThatLeavesFreesItsPoll() async throws {
+    let world = try await FrontWorld()
+    let target = try await world.makePushTarget()
+    let task = Task { try await world.send("GET", target) }
+    await untilParked(1, world)
+    task.cancel()
+    #expect(try await task.value.body.isEmpty)
+    #expect(world.front.polls.count == 0)
+  }
+
+  @Test func anUnknownTokenIsNotFound() async throws {
+    let world = try await FrontWorld()
+    #expect(try await world.send("GET", "/push/1/none").status == 404)
+    #expect(try await world.send("GET", "/push/1/%F0%9F%98%80").status == 404)
+  }
+
+  @Test func noWakeIsMissedBetweenLookingAndParking() async {
+    let table = PollTable(seconds: .seconds(50))
+    let poll = table.begin("t")
+    poll.arm()
+    table.wake("t")
+    #expect(await poll.wait() == .woken)
+    poll.arm()
+    table.wake("t")
+    for _ in 0...51 { table.tick() }
+    #expect(await poll.wait() == .over)
+    table.wake("t")
+    poll.arm()
+    #expect(await poll.wait() == .over)
+    table.end(poll)
+    #expect(table.count == 0)
+  }
+}
