@@ -63,3 +63,6 @@ struct Seeded: RandomNumberGenerator {
     return mixed ^ (mixed >> 31)
   }
 }
+
+// Swift Testing has a type of this name too; the module's own name comes first.
+typealias Attachment = LanternlyCore.Attachment

@@ -7,6 +7,7 @@ extension Lanternly {
   func sync() async throws -> ExitCode {
     guard let lock = try SyncLock(home.syncLock) else { throw CommandFailure(.busy, .syncBusy) }
     defer { withExtendedLifetime(lock) {} }
+    findClient()
     let report = try await DiarySyncRun(store: store, now: surroundings.now).run()
     let status = try store.status()
     if wantsJSON {
@@ -18,6 +19,11 @@ extension Lanternly {
     }
     if report.hasNoAccount { return .noAccount }
     return report.failure == nil && status.state == .synced ? .done : .notSynced
+  }
+
+  /// Tells the client where this device's key and account are, before it is first used.
+  private func findClient() {
+    if isHomeNamed { setenv("VIRGA_HOME", home.client, 1) }
   }
 
   private func tell(_ report: DiarySyncRun.Report, _ status: DiaryStatus) {
@@ -69,6 +75,7 @@ extension Lanternly {
   func watch() async throws -> ExitCode {
     guard let lock = try SyncLock(home.syncLock) else { throw CommandFailure(.busy, .syncBusy) }
     defer { withExtendedLifetime(lock) {} }
+    findClient()
     let container = CKContainer(identifier: DiarySync.containerIdentifier)
     if try await container.accountStatus() == .noAccount {
       try store.updateNotes { $0.hasNoAccount = true }

@@ -10,6 +10,8 @@ package struct Lanternly {
   let texts: Texts
   let home: DiaryHome
   let store: DiaryStore
+  /// A folder that was named is a device of its own; the default one shares the machine's account.
+  let isHomeNamed: Bool
 
   var output: Output { surroundings.output }
   var presentation: Presentation { Presentation(texts: texts) }
@@ -47,10 +49,9 @@ package struct Lanternly {
     self.texts = texts
     let environment = surroundings.environment
     let given = arguments.value("home") ?? environment["LANTERNLY_HOME"].flatMap { $0.isEmpty ? nil : $0 }
+    isHomeNamed = given != nil
     home = try DiaryHome(path: given ?? (environment["HOME"] ?? ".") + "/.lanternly")
     store = try DiaryStore(home: home)
-    // A folder that was named is a device of its own; the default one shares the machine's account.
-    if given != nil { setenv("VIRGA_HOME", home.client, 1) }
   }
 
   private func perform() async throws -> ExitCode {

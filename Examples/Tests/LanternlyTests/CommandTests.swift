@@ -1,0 +1,171 @@
+import Foundation
+import Testing
+
+@testable import LanternlyCore
+
+struct CommandTests {
+  let program = ProgramUnderTest()
+
+  @Test func anEntryIsWrittenListedShownEditedAndDeleted() async throws {
+    let added = await program.run(
+      "new", "--text", "# First day\n\nRain.", "--date", "2026-11-30 18:05", "--zone", "Europe/Madrid", "--tag", "rain",
+      "--star", "--mood", "4")
+    #expect(added.code == 0)
+    let name = try program.name()
+    #expect(added.output == "Added entry \(name.prefix(8)).")
+    let list = await program.run("list")
+    #expect(list.output == "\(name.prefix(8))  Mon 30 Nov 2026, 18:05 ★  First day  [rain]")
+    let page = await program.run("show", String(name.prefix(5)))
+    #expect(page.lines[0].hasPrefix("\(name)\nMon 30 Nov 2026, 18:05 (Europe/Madrid) ★\nMood: 4 of 5\nTags: rain\n"))
+    #expect(page.output.hasSuffix("# First day\n\nRain."))
+    program.pass(seconds: 60)
+    #expect(await program.run("edit", name, "--append", "Sun.", "--untag", "rain", "--unstar").code == 0)
+    #expect(try program.store().entries().map(\.entry.text) == ["# First day\n\nRain.\n\nSun."])
+    #expect(await program.run("search", "SUN", "day").lines.count == 1)
+    #expect(await program.run("search", "snow").output == "Nothing found.")
+    let versions = await program.run("show", name, "--versions")
+    #expect(versions.output.contains("First day"))
+    #expect(await program.run("edit", name, "--restore", "1").code == 0)
+    #expect(try program.store().entries().map(\.entry.text) == ["# First day\n\nRain."])
+    #expect(try program.store().entries().map(\.entry.tagNames) == [["rain"]])
+    #expect(await program.run("delete", name).output == "Deleted entry \(name.prefix(8)).")
+    #expect(await program.run("list").output == "The diary is empty. Write the first entry with: lanternly new")
+    #expect(await program.run("edit", name, "--restore", "1").code == 0)
+    #expect(try program.store().entries().count == 1)
+  }
+
+  @Test func dayAndHourAreThoseOfTheEntrysZone() async throws {
+    await program.run("new", "--text", "a", "--date", "2026-01-01 00:30", "--zone", "Asia/Tokyo")
+    let entry = try #require(try program.store().entries().first)
+    #expect(entry.entry.written.moment.iso8601 == "2025-12-31T15:30:00.000Z")
+    #expect(await program.run("list").output.contains("Thu 1 Jan 2026, 00:30"))
+  }
+
+  @Test func theEditorGetsTheTextAndGivesItBack() async throws {
+    let editor = ProgramUnderTest(environment: ["EDITOR": "any"])
+    #expect(await editor.run("new", editing: { _ in "written there\n" }).code == 0)
+    let name = try editor.name()
+    #expect(await editor.run("edit", name, editing: { $0 + ", and more" }).code == 0)
+    #expect(try editor.store().entries().map(\.entry.text) == ["written there, and more"])
+    #expect(await editor.run("edit", name, editing: { $0 }).output == "Nothing changed.")
+    let failed = await editor.run("edit", name)
+    #expect(failed.code == 1)
+    #expect(failed.problems[0].contains(editor.home + "/tmp/entry-"))
+    #expect(await program.run("new").code == ExitCode.usage.rawValue)
+    #expect(await program.run("new", input: "from a pipe").code == 0)
+    #expect(await program.run("new", "--text", "  ").code == 1)
+  }
+
+  @Test func attachmentsAreCopiedLinkedAndDetached() async throws {
+    let file = try program.folder.write("picture", to: "lake.png")
+    #expect(await program.run("new", "--text", "Lake", "--attach", file).code == 0)
+    let entry = try #require(try program.store().entries().first)
+    let stored = try #require(try program.store().attachments(of: entry.id).first)
+    #expect(entry.entry.text == "Lake\n\n![](attachment:\(stored.attachment.id.name))")
+    #expect(stored.attachment.kind == .photo)
+    let path = try program.store().home.files.path(sha256: stored.attachment.sha256)
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "picture")
+    #expect(await program.run("edit", entry.id.name, "--detach", "lake.png").code == 0)
+    #expect(try program.store().entries().map(\.entry.text) == ["Lake"])
+    #expect(try program.store().allAttachments().isEmpty)
+    #expect(!FileManager.default.fileExists(atPath: path))
+    #expect(await program.run("edit", entry.id.name, "--attach", "/nowhere").code == ExitCode.notFound.rawValue)
+    #expect(await program.run("edit", entry.id.name, "--attach", "/dev/zero").code == ExitCode.notFound.rawValue)
+  }
+
+  @Test func mistakesHaveTheirCodesAndWords() async throws {
+    #expect(await program.run("show", "abc").code == 3)
+    #expect(await program.run("show", "xyz").problems == ["There is no entry xyz."])
+    #expect(await program.run("frob").code == 2)
+    #expect(
+      await program.run("new", "--text", "a", "--mood", "9").problems == [
+        "9 is no value for --mood. See: lanternly help"
+      ])
+    #expect(await program.run("new", "--text", "a", "--zone", "Mars/X").code == 2)
+    #expect(await program.run("list", "--since", "2026-02-30").code == 2)
+    #expect(await program.run("import", "/nowhere").code == 3)
+    #expect(await program.run("conflicts", "resolve").code == 2)
+    #expect(try program.store().entries().isEmpty)
+    let spanish = ProgramUnderTest(environment: ["LANG": "es_ES.UTF-8"])
+    #expect(await spanish.run("show", "abc").problems == ["No existe la entrada abc."])
+    #expect(await spanish.run("help").output.hasPrefix("Lanternly, un diario"))
+  }
+
+  @Test func textFromElsewhereDoesNotDriveTheTerminal() async throws {
+    await program.run("new", "--text", "a\u{1B}[31mred\u{7}", "--tag", "x\u{1B}c")
+    #expect(await program.run("list").output.unicodeScalars.allSatisfy { $0 == "\n" || $0.value >= 32 })
+    #expect(await program.run("show", try program.name()).output.contains("\u{1B}") == false)
+  }
+
+  /// C111: what waits is counted, and the script's form says the same.
+  @Test func statusCountsWhatWaits() async throws {
+    for text in ["one", "two", "three"] { await program.run("new", "--text", text) }
+    await program.run("edit", try program.name("one"), "--text", "one, again")
+    let status = await program.run("status", "--json").output
+    #expect(status.contains(#""saves" : 3"#))
+    #expect(status.contains(#""state" : "neverSynced""#))
+    let words = await program.run("status").output
+    #expect(words.contains("Not synced yet"))
+    #expect(words.contains("Waiting: 3 to save, 0 to delete"))
+    #expect(words.contains("Last success: never."))
+  }
+
+  /// C103: importing again changes nothing; an edited entry is kept unless the export is newer.
+  @Test func importingAgainChangesNothing() async throws {
+    func export(_ text: String, modified: String) throws -> String {
+      try program.folder.write("photo", to: "x/photos/b.png")
+      try program.folder.write(
+        #"""
+        {"entries": [{"uuid": "0BDDD6CDA43C4A9AA2681517CC35AD9D", "creationDate": "2020-01-03T10:00:00Z",
+          "modifiedDate": "\#(modified)", "text": "\#(text) ![](dayone-moment://P1)",
+          "photos": [{"identifier": "P1", "md5": "b", "type": "png"}]}]}
+        """#, to: "x/j.json")
+      return program.folder.path + "/x"
+    }
+    let path = try export("first", modified: "2020-01-03T11:00:00Z")
+    #expect(await program.run("import", path).lines.first == "Imported: 1 entry, 1 attachment.")
+    let before = try program.store().outbox()
+    let again = await program.run("import", path)
+    #expect(again.lines.prefix(2) == ["Imported: 0 entries, 0 attachments.", "Already there: 1 entry."])
+    #expect(try program.store().outbox() == before)
+    await program.run("edit", "0bddd6", "--append", "mine")
+    #expect(await program.run("import", path).output.contains("Edited here since and kept: 1 entry."))
+    #expect(try program.store().entries()[0].entry.text.hasSuffix("mine"))
+    _ = try export("newer", modified: "2021-01-01T00:00:00Z")
+    #expect(await program.run("import", path).output.contains("Edited here since and kept: 1 entry."))
+    _ = try export("newest", modified: "2027-01-01T00:00:00Z")
+    #expect(await program.run("import", path).output.contains("Brought up to date from a newer export: 1 entry."))
+    #expect(try program.store().entries()[0].entry.text.hasPrefix("newest"))
+    #expect(await program.run("show", "0bddd6", "--versions").output.contains("before an import"))
+    #expect(try program.store().allAttachments().count == 1)
+  }
+
+  /// C103: a deleted entry does not come back with the export it came from.
+  @Test func whatWasDeletedStaysDeleted() async throws {
+    let path = try program.folder.write(
+      #"{"entries": [{"uuid": "0BDDD6CDA43C4A9AA2681517CC35AD9D", "creationDate": "2020-01-03T10:00:00Z", "text": "a"}]}"#,
+      to: "j.json")
+    await program.run("import", path)
+    await program.run("delete", "0bddd6")
+    await program.run("import", path)
+    #expect(try program.store().entries().isEmpty)
+  }
+
+  @Test func aBrokenExportChangesNothing() async throws {
+    let path = try program.folder.write(#"{"entries": [{"uuid": "A", "#, to: "j.json")
+    let result = await program.run("import", path)
+    #expect(result.code == ExitCode.badInput.rawValue)
+    #expect(result.problems[0].hasPrefix("j.json is not valid JSON"))
+    #expect(try program.store().status().entries == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: program.home + "/tmp").isEmpty)
+  }
+
+  @Test func aForeignOrNewerDatabaseIsLeftAlone() async throws {
+    await program.run("new", "--text", "a")
+    let store = try program.store()
+    try store.write { try $0.connection.execute("PRAGMA user_version = 99") }
+    let result = await program.run("list")
+    #expect(result.code == 1)
+    #expect(result.problems == ["The diary was written by a later version of this program. Update the program."])
+  }
+}

@@ -1,0 +1,60 @@
+import Foundation
+import Testing
+
+@testable import LanternlyCore
+
+/// The program as a process of its own.
+enum BuiltProgram {
+  /// Beside the tests' bundle.
+  static func path(_ name: String) -> String {
+    let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? CommandLine.arguments[0]
+    return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(name).path
+  }
+
+  static func start(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws -> Process {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: path(name))
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    return process
+  }
+}
+
+struct CrashTests {
+  /// What a command has confirmed is in the diary, whole, with its row in the outbox, wherever others were killed.
+  @Test func killedCommandsLoseNothingThatWasConfirmed() throws {
+    let folder = TemporaryFolder()
+    let home = folder.path + "/phone"
+    let file = try folder.write(String(repeating: "bytes", count: 40_000), to: "file.bin")
+    var random = Seeded(20261130)
+    var confirmed: Set<String> = []
+    for round in 0..<60 {
+      let text = "entry \(round)"
+      let process = try BuiltProgram.start(
+        "lanternly", ["--home", home, "new", "--text", text, "--attach", file, "--tag", "t\(round)"])
+      usleep(UInt32.random(in: 0...90_000, using: &random))
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+      if process.terminationReason == .exit && process.terminationStatus == 0 { confirmed.insert(text) }
+    }
+    let store = try DiaryStore(home: DiaryHome(path: home))
+    let entries = try store.entries()
+    let found = Set(entries.map { String($0.entry.text.prefix { $0 != "\n" }) })
+    #expect(confirmed.isSubset(of: found), "lost: \(confirmed.subtracting(found).sorted())")
+    let waiting = Set(try store.outbox().map(\.record))
+    for entry in entries {
+      #expect(waiting.contains(entry.id.name))
+      let attachments = try store.attachments(of: entry.id)
+      #expect(attachments.count == 1)
+      for stored in attachments {
+        #expect(waiting.contains(stored.attachment.id.name))
+        #expect(store.home.files.contains(sha256: stored.attachment.sha256))
+      }
+    }
+    #expect(try store.read { try $0.connection.first("PRAGMA integrity_check") { $0.text(0) } } == "ok")
+  }
+}

@@ -1,0 +1,54 @@
+import Foundation
+import Synchronization
+
+@testable import LanternlyCore
+
+/// Runs commands in this process, with its own home, clock and words around it.
+final class ProgramUnderTest: Sendable {
+  struct Result: Sendable {
+    var code: Int32
+    var lines: [String]
+    var problems: [String]
+    var output: String { lines.joined(separator: "\n") }
+  }
+
+  let folder = TemporaryFolder()
+  let home: String
+  let clock = Mutex(Moment(iso8601: "2026-11-30T18:05:00Z") ?? .never)
+  private let environment: [String: String]
+
+  init(_ name: String = "phone", environment: [String: String] = [:]) {
+    home = folder.path + "/" + name
+    self.environment = environment
+  }
+
+  @discardableResult
+  func run(
+    _ words: String..., input: String? = nil, editing: @escaping @Sendable (String) -> String? = { _ in nil }
+  ) async -> Result {
+    let lines = Mutex<(lines: [String], problems: [String])>(([], []))
+    let output = Output(
+      line: { line in lines.withLock { $0.lines.append(line) } },
+      problem: { line in lines.withLock { $0.problems.append(line) } })
+    let surroundings = Surroundings(
+      environment: environment, now: { self.clock.withLock { $0 } }, output: output, input: { input },
+      edit: { _, path in
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8), let edited = editing(text) else {
+          return 1
+        }
+        try? edited.write(toFile: path, atomically: false, encoding: .utf8)
+        return 0
+      })
+    let code = await Lanternly.run(["--home", home] + words, surroundings)
+    return lines.withLock { Result(code: code, lines: $0.lines, problems: $0.problems) }
+  }
+
+  func store() throws -> DiaryStore { try DiaryStore(home: DiaryHome(path: home)) }
+
+  /// The name of the only entry, or of that whose text begins so.
+  func name(_ start: String = "") throws -> String {
+    try store().entries().first { $0.entry.text.hasPrefix(start) }?.id.name ?? "none"
+  }
+
+  func pass(seconds: Int64) { clock.withLock { $0.milliseconds += seconds * 1000 } }
+}
