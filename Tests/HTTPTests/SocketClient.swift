@@ -14,7 +14,7 @@ final class SocketClient {
   private var received: [UInt8] = []
   private(set) var isAtEnd = false
 
-  static let patience: Int32 = 8_000
+  static let patience: Int32 = 20_000
 
   private let isVersion6: Bool
 

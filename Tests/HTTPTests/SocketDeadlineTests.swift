@@ -7,7 +7,7 @@ import Testing
   /// Sends a byte every millisecond until the server answers or closes.
   private func drip(_ byte: UInt8, on client: SocketClient) -> Duration {
     let start = ContinuousClock.now
-    while !client.waitForInput(milliseconds: 1), ContinuousClock.now - start < .seconds(8) { client.send([byte]) }
+    while !client.waitForInput(milliseconds: 1), ContinuousClock.now - start < .seconds(20) { client.send([byte]) }
     return ContinuousClock.now - start
   }
 
@@ -30,7 +30,7 @@ import Testing
       let client = SocketClient(port: port)
       client.send("GET /hello HTTP/1.1\r\nHost: a\r\nX: ")
       let time = drip(120, on: client)
-      #expect(time >= .milliseconds(50) && time < .seconds(2))
+      #expect(time >= .milliseconds(50) && time < .seconds(10))
       #expect(client.answer()?.status == 408)
       #expect(server.counters.requests == 0)
     }
@@ -45,7 +45,7 @@ import Testing
       // Longer than a head may take: between requests another limit holds.
       #expect(!client.waitForInput(milliseconds: 120))
       client.send("GET /hello HTTP/1.1\r\nHost: a\r\nX: ")
-      #expect(drip(120, on: client) < .seconds(2))
+      #expect(drip(120, on: client) < .seconds(10))
       #expect(client.answer()?.status == 408)
     }
   }
@@ -60,7 +60,7 @@ import Testing
         client.send("POST \(path) HTTP/1.1\r\nHost: a\r\n\(framing)\r\n\r\n")
         if framing.hasPrefix("T") { client.send("fffff\r\n") }
         let time = drip(120, on: client)
-        #expect(time >= .milliseconds(50) && time < .seconds(2))
+        #expect(time >= .milliseconds(50) && time < .seconds(10))
         #expect(client.answer()?.status == 408)
       }
       #expect(server.counters.requests == 0)

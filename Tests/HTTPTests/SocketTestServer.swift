@@ -64,7 +64,7 @@ final class SocketTestServer: HTTPHandler {
   /// Polls until `condition` holds; false after some seconds. Yields the thread in between.
   static func eventually(_ condition: () -> Bool) async -> Bool {
     let start = ContinuousClock.now
-    while ContinuousClock.now - start < .seconds(8) {
+    while ContinuousClock.now - start < .seconds(20) {
       if condition() { return true }
       var nothing = pollfd(fd: -1, events: 0, revents: 0)
       poll(&nothing, 1, 1)
@@ -92,6 +92,7 @@ final class SocketTestServer: HTTPHandler {
 
   private func answer(to request: HTTPRequest) async -> HTTPResponse {
     let parts = request.head.path.split(separator: "/")
+    func number(_ index: Int) -> Int { index < parts.count ? Int(parts[index]) ?? 0 : 0 }
     switch (parts.first, request.body) {
     case ("echo", .bytes(let bytes)): return HTTPResponse(status: 200, body: .bytes(bytes))
     case ("park", _):
@@ -101,9 +102,9 @@ final class SocketTestServer: HTTPHandler {
       let word = await lot.parkWhateverHappens()
       return HTTPResponse(status: 200, body: .bytes(Array(word.utf8)))
     case ("count", _):
-      return HTTPResponse(status: 200, body: .bytes(Self.pattern(count: Int(parts[1]) ?? 0)))
+      return HTTPResponse(status: 200, body: .bytes(Self.pattern(count: min(max(0, number(1)), 64 << 20))))
     case ("file", _):
-      let (offset, length) = (Int64(parts[1]) ?? 0, Int64(parts[2]) ?? 0)
+      let (offset, length) = (Int64(number(1)), Int64(number(2)))
       return HTTPResponse(status: 206, body: .file(path: "\(directory)/data", offset: offset, length: length))
     case ("store", .file(let file)):
       defer { unlink(file.path) }
@@ -112,7 +113,7 @@ final class SocketTestServer: HTTPHandler {
       rename(file.path, "\(directory)/data")
       return HTTPResponse(status: 200, body: .bytes(Array("\(file.size)".utf8)))
     case ("status", _):
-      return HTTPResponse(status: Int(parts[1]) ?? 0, body: .bytes(Array("text".utf8)))
+      return HTTPResponse(status: number(1), body: .bytes(Array("text".utf8)))
     case ("bad-field", _):
       return HTTPResponse(status: 200, headers: HTTPHeaders([("X-Name", "a\r\nX-Injected: 1")]))
     case ("own-fields", _):

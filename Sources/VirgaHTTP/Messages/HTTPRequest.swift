@@ -10,7 +10,11 @@ public struct HTTPHeaders: Sendable, Hashable {
     fields.first { $0.name.equalsIgnoringASCIICase(name) }?.value
   }
 
-  public mutating func append(_ name: String, _ value: String) { fields.append((name: name, value: value)) }
+  public mutating func append(_ name: String, _ value: String) {
+    // Most messages have a few fields; one allocation for them instead of one each time their number doubles.
+    if fields.isEmpty { fields.reserveCapacity(8) }
+    fields.append((name: name, value: value))
+  }
 
   public static func == (left: HTTPHeaders, right: HTTPHeaders) -> Bool {
     left.fields.elementsEqual(right.fields) { $0 == $1 }
