@@ -61,7 +61,12 @@ public final class CKContainer: NSObject, Sendable {
   public func accountStatus() async throws -> CKAccountStatus { service.accountStatus }
 
   public func accountStatus(completionHandler: @escaping @Sendable (CKAccountStatus, (any Error)?) -> Void) {
-    completionHandler(service.accountStatus, nil)
+    callBack({ (result: Result<CKAccountStatus, any Error>) in
+      switch result {
+      case .success(let status): completionHandler(status, nil)
+      case .failure(let error): completionHandler(.couldNotDetermine, error)
+      }
+    }) { try await self.accountStatus() }
   }
 
   /// The record of this user, whose name differs from container to container. Asks the service once.

@@ -34,9 +34,17 @@ extension CKDatabase {
     var request = RecordsLookupRequest(
       records: ids.map { RecordsLookupRequest.Item($0.model.name) }, zone: ZoneSelector(zone))
     request.desiredKeys = desiredKeys?.map { FieldName($0) }
-    guard case .records(let reply) = try await perform(.recordsLookup(request), in: zone),
-      reply.records.count == ids.count
-    else { throw CKError.unexpected("records/lookup") }
+    let reply: Reply
+    do { reply = try await perform(.recordsLookup(request), in: zone) } catch CKError.limitExceeded where ids.count > 1
+    {
+      // Large records: four hundred of them do not fit into one answer.
+      let middle = ids.startIndex + ids.count / 2
+      let left = try await lookUp(ids[..<middle], in: zone, desiredKeys: desiredKeys)
+      return try await left + lookUp(ids[middle...], in: zone, desiredKeys: desiredKeys)
+    }
+    guard case .records(let reply) = reply, reply.records.count == ids.count else {
+      throw CKError.unexpected("records/lookup")
+    }
     return await records(from: reply.records, in: zone)
   }
 

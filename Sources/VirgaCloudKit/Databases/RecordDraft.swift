@@ -20,6 +20,9 @@ struct RecordDraft: Sendable {
     // A share is never overwritten, whatever the caller asks for.
     self.policy = sent.record.type == .share ? .ifServerRecordUnchanged : policy
     openFiles()
+    if fault == nil, let name = names.first(where: { sent.record.fields[$0]?.value.isFinite == false }) {
+      fault = CKError(.invalidArguments, "The field \(name) holds a number that is not finite.")
+    }
     let size = sizeBytes
     if fault == nil, size > Limits.recordBytesMax {
       fault = CKError(
@@ -105,6 +108,17 @@ struct RecordDraft: Sendable {
 }
 
 extension FieldValue {
+  /// Whether JSON can hold all numbers of the value.
+  fileprivate var isFinite: Bool {
+    switch self {
+    case .double(let number): number.isFinite
+    case .doubleList(let list): list.allSatisfy(\.isFinite)
+    case .location(let location): location.isFinite
+    case .locationList(let list): list.allSatisfy(\.isFinite)
+    default: true
+    }
+  }
+
   /// At least how many bytes the value takes as JSON; assets count nothing.
   var jsonBytesMin: Int {
     func base64(_ bytes: [UInt8]) -> Int { (bytes.count + 2) / 3 * 4 + 2 }
@@ -124,6 +138,13 @@ extension FieldValue {
     case .location: 30
     case .asset, .assetList: 0
     }
+  }
+}
+
+extension Location {
+  fileprivate var isFinite: Bool {
+    let others = [horizontalAccuracy, verticalAccuracy, altitude, speed, course].compactMap { $0 }
+    return latitude.isFinite && longitude.isFinite && others.allSatisfy(\.isFinite)
   }
 }
 

@@ -32,6 +32,9 @@ struct RecordModification: Sendable {
   /// Bytes of a request without its assets (CloudKit's `limitExceeded`).
   static let requestBytesMax = 2 << 20
 
+  /// Files of assets held open from the beginning; a process may often open no more than 1,024.
+  private static let openFilesMax = 200
+
   private let drafts: [RecordDraft]
   private let deletions: [CKRecord.ID]
   private let isAtomic: Bool
@@ -43,7 +46,15 @@ struct RecordModification: Sendable {
     guard Set(records.map(\.recordID)).count == records.count else {
       throw CKError(.invalidArguments, "A record cannot be saved twice in one batch.")
     }
-    drafts = records.map { RecordDraft($0, policy: savePolicy) }
+    var openFiles = 0
+    drafts = records.map { record in
+      let draft = RecordDraft(record, policy: savePolicy)
+      for source in draft.sources.values.joined() {
+        openFiles += 1
+        if openFiles > Self.openFilesMax { source.release() }
+      }
+      return draft
+    }
     let bytes = drafts.reduce(0) { $0 + $1.sizeBytes }
     guard bytes <= Self.requestBytesMax || records.count == 1 else {
       throw CKError(

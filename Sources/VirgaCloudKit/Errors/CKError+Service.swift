@@ -80,6 +80,7 @@ extension CKError {
     case .unreachable(let reason): self.init(.networkUnavailable, reason)
     case .failed(let reason): self.init(.networkFailure, reason)
     case .responseLost(let reason): self.init(.serverResponseLost, reason)
+    case .tooLarge: self.init(.limitExceeded, "The answer is too large; ask for less at once.")
     case .cancelled: self.init(.operationCancelled, "The task was cancelled.")
     case .file(let reason): self.init(.internalError, reason)
     }

@@ -1,39 +1,64 @@
 import Foundation
 import VirgaAuth
 
-/// A file that is being uploaded. It is opened once: that it is moved or deleted afterwards does no harm.
+/// A file that is being uploaded. While it is open, that it is moved or deleted does no harm.
 ///
 /// One user at a time: whoever saves hands it to the transport and waits for the answer.
 package final class FileSource: @unchecked Sendable {
   // Unchecked because the hand-over between the two is ordered by the transport's queue and continuation.
   package enum Failure: Error, Hashable { case notFound, modified }
 
-  package let size: Int64
-  private let descriptor: Int32
-  private let modified: timespec
+  /// What tells that a file is still the same, and has the same bytes.
+  private struct Version: Equatable {
+    var inode: UInt64
+    var size: Int64
+    var modifiedSeconds: Int
+    var modifiedNanoseconds: Int
+
+    /// nil for what is not a plain file.
+    init?(_ descriptor: Int32) {
+      var status = stat()
+      guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+      inode = UInt64(status.st_ino)
+      size = Int64(status.st_size)
+      modifiedSeconds = status.st_mtim.tv_sec
+      modifiedNanoseconds = status.st_mtim.tv_nsec
+    }
+  }
+
+  private let path: String
+  private let version: Version
+  private var descriptor: Int32
   private var offset: Int64 = 0
   private var hash = SHA256()
 
   /// - Throws: `Failure.notFound` if there is no plain file that can be read.
   package init(path: String) throws(Failure) {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .notFound }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+    guard let version = Version(descriptor) else {
       close(descriptor)
       throw .notFound
     }
-    self.descriptor = descriptor
-    size = Int64(status.st_size)
-    modified = status.st_mtim
+    self.path = path
+    self.version = version
   }
 
-  deinit { close(descriptor) }
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  package var size: Int64 { version.size }
+
+  /// Closes the file until it is read: a process may hold only so many open. It then has to be there still.
+  package func release() {
+    if descriptor >= 0 { close(descriptor) }
+    descriptor = -1
+  }
 
   /// Starts over.
   package func rewind() {
     offset = 0
     _ = hash.finish()
+    if descriptor < 0 { descriptor = open(path, O_RDONLY | O_CLOEXEC) }
   }
 
   /// Fills the buffer with the bytes that come next.
@@ -48,13 +73,11 @@ package final class FileSource: @unchecked Sendable {
     return count
   }
 
-  /// The digest of the bytes read, once all were.
-  /// - Throws: `Failure.modified` if the file is not what it was when it was opened.
+  /// The digest of the bytes read, once all were. Closes the file.
+  /// - Throws: `Failure.modified` if the file is not what it was at first.
   package func finish() throws(Failure) -> [UInt8] {
-    var status = stat()
-    guard offset == size, fstat(descriptor, &status) == 0, Int64(status.st_size) == size,
-      status.st_mtim.tv_sec == modified.tv_sec, status.st_mtim.tv_nsec == modified.tv_nsec
-    else { throw .modified }
+    defer { release() }
+    guard offset == size, Version(descriptor) == version else { throw .modified }
     return hash.finish()
   }
 }

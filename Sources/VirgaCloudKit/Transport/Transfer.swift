@@ -148,7 +148,7 @@ final class Transfer: @unchecked Sendable {
       }
     } else {
       guard body.count + data.count <= CurlTransport.responseBytesMax else {
-        fault = .failed("the answer is larger than \(CurlTransport.responseBytesMax) bytes")
+        fault = .tooLarge
         return false
       }
       body.append(contentsOf: data)

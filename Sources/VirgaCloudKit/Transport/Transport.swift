@@ -64,6 +64,8 @@ package enum TransportError: Error, Hashable, Sendable {
   case failed(String)
   /// The request was sent and its answer did not come, or not whole: it may have taken effect.
   case responseLost(String)
+  /// The answer is larger than `responseBytesMax`.
+  case tooLarge
   case cancelled
   /// A file could not be read or written.
   case file(String)

@@ -70,6 +70,12 @@ struct AssetTests {
     }
   }
 
+  @Test func moreFilesThanMayBeOpenAreSent() async throws {
+    let records = try (0..<250).map { photo("p\($0)", try server.folder.file("p\($0)", [UInt8($0 % 256)])) }
+    let results = try await database.modifyRecords(saving: records, deleting: [])
+    #expect(results.saveResults.values.allSatisfy { (try? $0.get()) != nil })
+  }
+
   // C59
   @Test func fileMayBeMovedAsSoonAsTheCallReturned() async throws {
     let file = try server.folder.file("moved", Array("still here".utf8))

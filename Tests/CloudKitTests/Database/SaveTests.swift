@@ -328,6 +328,37 @@ struct SaveTests {
     #expect(try await database.record(for: new.recordID)["status"] as? String == "snoozed")
   }
 
+  @Test func numbersThatAreNotFiniteAndReservedKeysFailTheirRecordAlone() async throws {
+    try await makeZone()
+    let endless = note("endless", "x")
+    endless["ratio"] = Double.infinity
+    let nowhere = note("nowhere", "x")
+    nowhere["place"] = CLLocation(latitude: .nan, longitude: 0)
+    let reserved = note("reserved", "x")
+    reserved["_mine"] = 1
+    let fine = note("fine", "x")
+    let results = try await database.modifyRecords(
+      saving: [endless, nowhere, reserved, fine], deleting: [], atomically: false)
+    for record in [endless, nowhere, reserved] {
+      #expect(code(of: results.saveResults[record.recordID]) == .invalidArguments, "\(record)")
+    }
+    #expect(code(of: results.saveResults[fine.recordID]) == nil)
+  }
+
+  @Test func answersThatAreTooLargeAreAskedForInParts() async throws {
+    try await makeZone()
+    let records = (0..<10).map { note("r\($0)", "\($0)") }
+    _ = try await database.modifyRecords(saving: records, deleting: [])
+    device.network.replaceAnswers { path, answer in
+      guard path.contains("records/lookup"), answer.body.count > 1_500 else { return answer }
+      let body = #"{"serverErrorCode":"BAD_REQUEST","reason":"limit exceeded: bytes","uuid":"u"}"#
+      return TransportResponse(status: 400, body: Array(body.utf8))
+    }
+    let found = try await database.records(for: records.map(\.recordID))
+    #expect(found.values.allSatisfy { (try? $0.get()) != nil })
+    #expect(found.count == 10)
+  }
+
   @Test func completionHandlersGiveTheSameResults() async throws {
     try await makeZone()
     let record = note("a", "one")
