@@ -20,6 +20,8 @@ package struct SyncFailure: Error, Sendable {
     case broken
     /// Another item of the atomic batch is to blame.
     case collateral
+    /// The record is not as the app believed: it changed or was deleted meanwhile. The app's to resolve.
+    case conflict
     /// The zone is not there.
     case zoneGone
     /// Changes wait, but the app gave no batch for them.
@@ -44,9 +46,13 @@ package struct SyncFailure: Error, Sendable {
   package var isRetryable: Bool {
     switch kind {
     case .unreachable, .throttled, .zoneBusy, .noAccount, .cancelled: true
-    case .tokenExpired, .limitExceeded, .rejected, .broken, .collateral, .zoneGone, .unprovided, .final: false
+    case .tokenExpired, .limitExceeded, .rejected, .broken, .collateral, .conflict, .zoneGone, .unprovided, .final:
+      false
     }
   }
+
+  /// Whether the app has settled it if it does not add the change again.
+  var isSettledByApp: Bool { kind == .conflict || kind == .zoneGone }
 
   /// Whether a further request would meet the same failure at once, whatever it holds.
   var endsRun: Bool {

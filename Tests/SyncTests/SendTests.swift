@@ -100,7 +100,8 @@ import VirgaSync
   }
 
   @Test(arguments: [
-    (SyncFailure.Kind.zoneBusy, true), (.final, false), (.zoneGone, false), (.collateral, false), (.rejected, false),
+    (SyncFailure.Kind.zoneBusy, true), (.final, false), (.conflict, false), (.zoneGone, false), (.collateral, false),
+    (.rejected, false),
     (.limitExceeded, false),
   ])
   func anItemStaysPendingForRetryableFailuresAlone(kind: SyncFailure.Kind, stays: Bool) {
@@ -185,9 +186,9 @@ import VirgaSync
     #expect(attempts == 5)
     #expect(world.pendingWords == ["+bad"])
     #expect(world.machine.status.failedRecords.map(\.record) == [record("bad")])
-    // A new call is accepted, tries once more and does not spin.
+    // A new call is accepted, tries again and does not spin.
     #expect(world.send() == .some(nil))
-    #expect(attempts == 6)
+    #expect(attempts == 7)
   }
 
   @Test func heldRecordsDoNotStandInTheWayOfLaterOnes() {

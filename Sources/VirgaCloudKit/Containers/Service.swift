@@ -74,7 +74,7 @@ package final class Service: Sendable {
     }
   }
 
-  private func announceAccountChange() { NotificationCenter.default.post(name: .CKAccountChanged, object: nil) }
+  private func announceAccountChange() { NotificationCenter.default.post(name: .CKAccountChanged, object: self) }
 
   // MARK: Calls
 

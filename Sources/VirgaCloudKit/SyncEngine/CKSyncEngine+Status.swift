@@ -42,6 +42,10 @@ extension CKSyncEngine {
     /// Whether pushes can reach the engine; if not, it fetches at shorter intervals.
     public let receivesPushes: Bool
 
+    /// By how much this device's clock is ahead of the service's, measured at the last save; nil before one. More than
+    /// half a minute is worth telling the user.
+    public let clockSkew: Duration?
+
     /// Whether nothing waits and nothing is wrong, as far as is known here.
     public var isUpToDate: Bool {
       activity == .idle && pendingSaves + pendingDeletions + pendingDatabaseChanges == 0 && !hasPendingUntrackedChanges
@@ -49,11 +53,12 @@ extension CKSyncEngine {
     }
   }
 
-  public var status: Status { Status(shell.status) }
+  public var status: Status { Status(shell.status, clockSkew: shell.clockSkew) }
 }
 
 extension CKSyncEngine.Status {
-  fileprivate init(_ status: SyncStatus) {
+  fileprivate init(_ status: SyncStatus, clockSkew: Duration?) {
+    self.clockSkew = clockSkew
     activity =
       switch status.activity {
       case .idle: .idle

@@ -39,6 +39,9 @@ public final class CKSyncEngine: Sendable, CustomStringConvertible {
 
   deinit { shell.shutDown() }
 
+  /// Ends the engine as the end of its process would: nothing more is sent, fetched or told.
+  package func shutDown() { shell.shutDown() }
+
   /// Fetches now, whatever the schedule says, and returns when the delegate has handled every event of it.
   /// - Throws: `CKError` if the fetch failed as a whole. The failure of one zone is that zone's event.
   public func fetchChanges(_ options: FetchChangesOptions = .init()) async throws {
@@ -72,6 +75,10 @@ public final class CKSyncEngine: Sendable, CustomStringConvertible {
   /// For each zone a `didFetchRecordZoneChanges` with `changeTokenExpired` precedes its second reading. An addition of
   /// ours.
   public func forgetChangeTokens() { shell.submit(.forgetTokens) }
+
+  /// Says that something may have changed, as a push does. For apps that get pushes by a way of their own, and harmless
+  /// if nothing did. An addition of ours.
+  public func receivePush() { shell.submit(.push) }
 
   public var description: String {
     let status = shell.status

@@ -25,6 +25,7 @@ extension SyncFailure {
     case .rejected: CKError(.invalidArguments, "The service could not understand the request.")
     case .broken: CKError(.internalError, "The service answered what it must not answer.")
     case .collateral: CKError(.batchRequestFailed, "Another record of the batch failed.")
+    case .conflict: CKError(.serverRecordChanged, "The record changed meanwhile.")
     case .zoneGone: CKError(.zoneNotFound, "The zone is not there.")
     case .unprovided: CKError(.internalError, "Changes are pending, but the app gave no batch for them.")
     case .final: CKError(.internalError, "The sync failed.")
@@ -45,9 +46,10 @@ extension SyncFailure.Kind {
     case .invalidArguments, .serverRejectedRequest: self = .rejected
     case .internalError: self = .broken
     case .batchRequestFailed: self = .collateral
+    case .serverRecordChanged, .unknownItem: self = .conflict
     case .zoneNotFound, .userDeletedZone: self = .zoneGone
-    case .partialFailure, .badContainer, .missingEntitlement, .permissionFailure, .unknownItem, .resultsTruncated,
-      .serverRecordChanged, .assetFileNotFound, .assetFileModified, .incompatibleVersion, .constraintViolation,
+    case .partialFailure, .badContainer, .missingEntitlement, .permissionFailure, .resultsTruncated,
+      .assetFileNotFound, .assetFileModified, .incompatibleVersion, .constraintViolation,
       .badDatabase, .quotaExceeded, .tooManyParticipants, .alreadyShared, .referenceViolation,
       .managedAccountRestricted, .participantMayNeedVerification, .assetNotAvailable, .participantAlreadyInvited:
       self = .final

@@ -132,6 +132,13 @@ final class RecordRequest: Sendable {
     }
   }
 
+  /// When the service saved the records, by its clock.
+  var savedAt: Timestamp? {
+    outcome.withLock { outcome in
+      outcome.saved.compactMap { $0.state.withLock { $0.record.modified?.time } }.max()
+    }
+  }
+
   /// - Parameter failed: Set if the request failed as a whole and its records are handed over with that.
   func event(failed: SyncFailure?) -> CKSyncEngine.Event.SentRecordZoneChanges {
     if let failed {

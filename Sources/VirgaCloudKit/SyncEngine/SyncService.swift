@@ -53,10 +53,34 @@ struct SyncService: Sendable {
   func zoneChanges(in zone: ZoneID, since token: String?) async throws -> RecordPage {
     let page = try await database.recordZonePage(
       inZoneWith: CKRecordZone.ID(zone), since: token.map { CKServerChangeToken($0) })
+    var modifications: [CKDatabase.RecordZoneChange.Modification] = []
+    modifications.reserveCapacity(page.records.count)
+    for (id, result) in page.records {
+      if let record = try await record(id, result) { modifications.append(.init(record: record)) }
+    }
     return RecordPage(
-      // A record without its asset is no record: the page is fetched again, so that the token does not pass it by.
-      modifications: try page.records.map { .init(record: try $0.result.get()) }, deletions: page.deletions,
-      token: page.changeToken.text, moreComing: page.moreComing)
+      modifications: modifications, deletions: page.deletions, token: page.changeToken.text,
+      moreComing: page.moreComing)
+  }
+
+  /// The record of a page. If its asset failed to come for a reason that passes, the whole page fails and is fetched
+  /// again, so that the token does not pass the record by. If the asset cannot be had at all, the record comes without
+  /// its file, and does not stop its zone.
+  private func record(_ id: CKRecord.ID, _ result: Result<CKRecord, any Error>) async throws -> CKRecord? {
+    do {
+      return try result.get()
+    } catch {
+      let failure = SyncFailure(error)
+      if failure.isRetryable { throw error }
+    }
+    let call = Call.recordsLookup(
+      RecordsLookupRequest(records: [.init(id.model.name)], zone: ZoneSelector(id.model.zone)))
+    guard case .records(let reply) = try await database.perform(call, in: id.model.zone) else {
+      throw CKError.unexpected("records/lookup")
+    }
+    // A record that is gone by now comes as a deletion with a later page.
+    guard case .record(let envelope)? = reply.records.first else { return nil }
+    return try database.record(from: envelope)
   }
 
   // MARK: Pushes

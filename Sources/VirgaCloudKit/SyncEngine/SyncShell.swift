@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import VirgaModel
 import VirgaSync
@@ -16,6 +17,8 @@ final class SyncShell: Sendable {
     var request: Task<SyncEvent, Never>?
     var isInterrupted = false
     var isShutDown = false
+    /// By how much this device's clock is ahead of the service's.
+    var clockSkew: Duration?
   }
 
   /// A call of the app that waits for its run.
@@ -31,11 +34,18 @@ final class SyncShell: Sendable {
   private let isAutomatic: Bool
   private let core: Mutex<Core>
   private let references: Mutex<References>
+  private let observation = Mutex<Observation?>(nil)
 
   /// Neither the engine nor the app's side is kept alive by the shell.
   struct References: Sendable {
     weak var engine: CKSyncEngine?
     weak var delegate: (any CKSyncEngineDelegate)?
+  }
+
+  /// What the notification centre gave for being told of account changes.
+  private struct Observation: @unchecked Sendable {
+    // Unchecked because the type is only known as an object; it is handed back and never looked at.
+    let token: any NSObjectProtocol
   }
 
   init(_ configuration: CKSyncEngine.Configuration, environment: SyncEnvironment, policy: SyncPolicy) {
@@ -53,24 +63,34 @@ final class SyncShell: Sendable {
 
   func start(_ engine: CKSyncEngine) {
     references.withLock { $0.engine = engine }
+    let token = NotificationCenter.default.addObserver(forName: .CKAccountChanged, object: nil, queue: nil) {
+      [weak self] notification in
+      // Another server's account is none of this engine's.
+      if let service = notification.object as? Service, service !== self?.service.database.service { return }
+      self?.submit(.accountMayHaveChanged)
+    }
+    observation.withLock { $0 = Observation(token: token) }
     submit(.start)
   }
 
   /// Ends everything; nothing is told any more.
   func shutDown() {
-    let (calls, tasks) = core.withLock { core in
+    let calls = core.withLock { core in
       core.isShutDown = true
-      defer { (core.calls, core.timer) = ([:], nil) }
       core.timer?.cancel()
       core.request?.cancel()
-      return (Array(core.calls.values), core.timer)
+      defer { core.calls = [:] }
+      return Array(core.calls.values)
     }
-    tasks?.cancel()
     listener.stop()
+    if let observation = observation.withLock({ $0 }) {
+      NotificationCenter.default.removeObserver(observation.token)
+    }
     for call in calls { call.continuation?.resume(throwing: CKError(.operationCancelled, "The engine is gone.")) }
   }
 
   var machineState: SyncState { core.withLock { $0.machine.state } }
+  var clockSkew: Duration? { core.withLock { $0.clockSkew } }
   var status: SyncStatus { core.withLock { $0.machine.status } }
 
   var participants: (engine: CKSyncEngine, delegate: any CKSyncEngineDelegate)? {
@@ -157,6 +177,10 @@ final class SyncShell: Sendable {
       let request = RecordRequest(part, performer.batch)
       let event = await interruptible { [service] in await request.perform(service) }
       performer.recordRequest = request
+      if let saved = request.savedAt {
+        let skew = environment.now() - saved
+        core.withLock { $0.clockSkew = skew }
+      }
       return event
     case .fetchDatabase(let token):
       return await interruptible { [service] in .databasePage(await service.databaseChanges(since: token)) }

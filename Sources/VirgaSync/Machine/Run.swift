@@ -35,6 +35,7 @@ struct SendWork: Sendable {
   var hasAsked = false
   /// The app had nothing more to give.
   var isExhausted = false
+  /// Records that were saved, deleted or handed over.
   var settledCount = 0
   /// The latest failure of an item that stayed pending.
   var itemFailure: SyncFailure?
@@ -95,15 +96,23 @@ extension SyncMachine {
     case .send(let send):
       if case .all = send.context.scope { schedule.send.due = nil }
       schedule.send.lastStart = now
-      for (record, trouble) in troubles.map({ ($0.key, $0.value) }) {
-        if call != nil { troubles[record]?.heldUntil = nil }
-        if trouble.isHeldForRun { troubles[record]?.isHeldForRun = false }
-      }
+      releaseHeld(all: call != nil)
     case .fetch:
       schedule.fetch.due = nil
       schedule.fetch.lastStart = now
       progress.recordsFetched = 0
     case .report: break
+    }
+  }
+
+  /// Lets records that were held be tried again: all of them if the app asks, else those whose time has come. One try
+  /// may find a conflict, and a second one send what the app made of it.
+  private mutating func releaseHeld(all: Bool) {
+    for (record, trouble) in troubles.map({ ($0.key, $0.value) }) {
+      troubles[record]?.isHeldForRun = false
+      guard let time = trouble.heldUntil, all || time <= now else { continue }
+      troubles[record]?.heldUntil = nil
+      troubles[record]?.count = min(trouble.count, policy.attemptsPerRecordMax - 2)
     }
   }
 
@@ -120,6 +129,8 @@ extension SyncMachine {
   }
 
   private mutating func scheduleAfterSend(_ ended: Run, _ work: SendWork) {
+    for (record, trouble) in troubles.map({ ($0.key, $0.value) })
+    where trouble.failure.isSettledByApp && !state.records.contains(record) { troubles[record] = nil }
     let pendingInScope =
       state.records.entries.contains { work.context.scope.contains(record: $0.key) }
       || state.zones.entries.contains { work.context.scope.contains(zone: $0.key) }

@@ -59,10 +59,15 @@ extension SyncMachine {
       return
     }
     let part = withoutHeld(batch)
-    updateSend {
-      $0.parts = part.count > 0 ? [part] : []
+    if part.count > 0 {
+      updateSend { $0.parts = [part] }
+    } else {
       // A batch of which nothing may be sent now would be given again and again.
-      $0.isExhausted = part.count == 0
+      let failure = batch.records.lazy.compactMap { [troubles] in troubles[$0]?.failure }.first
+      updateSend {
+        $0.isExhausted = true
+        $0.itemFailure = $0.itemFailure ?? failure
+      }
     }
   }
 
@@ -94,7 +99,6 @@ extension SyncMachine {
             state.forget(outcome.zone)
           }
         }
-        if outcome.failure == nil { updateSend { $0.settledCount += 1 } }
       }
       noteStateChange()
       queue(.tell(.sentZones))
@@ -142,10 +146,13 @@ extension SyncMachine {
       return
     }
     schedule.slowDown(failure, at: now, policy: policy)
+    if failure.endsRun {
+      fail(failure)
+      return
+    }
     if failure.isRetryable {
       updateSend { $0.itemFailure = failure }
       hold(outcome.record, failure)
-      if failure.endsRun { fail(failure) }
       return
     }
     state.records.settle(outcome.record, askedAt: work.recordsAskedAt)

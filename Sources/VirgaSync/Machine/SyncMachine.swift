@@ -113,6 +113,8 @@ package struct SyncMachine: Sendable {
       if isUp, !isPushChannelUp, isAutomatic { schedule.fetch.request(at: now + policy.pushDelay) }
       isPushChannelUp = isUp
     case .accountMayHaveChanged:
+      // The answer that is on its way will say.
+      if outstanding == .checkAccount { return }
       account = .unknown
       if isAutomatic {
         schedule.fetch.notBefore = nil

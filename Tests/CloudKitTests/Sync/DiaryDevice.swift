@@ -42,15 +42,18 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
     var events: [String] = []
     var clockSkew: Duration = .zero
     var deletePolicy = DeletePolicy.editWins
+    /// What becomes of rows that a second reading of the zone does not bring.
+    var lossPolicy = DeletePolicy.deleteWins
     var purgePolicy = DeletePolicy.deleteWins
     /// Whether the record store fails to be read.
     var isUnreadable = false
-    var gives: Set<String>?
     var isAtomic = false
     var failures: [CKError.Code] = []
     var ancestors: [[String: String]] = []
     var onEvent: (@Sendable (CKSyncEngine.Event, CKSyncEngine) async -> Void)?
     var resolves = true
+    /// What the user was told of.
+    var notices: [String] = []
     var largestPage = 0
   }
 
@@ -62,16 +65,19 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
   private let automatic: Bool
   private let memory: Mutex<Memory>
 
-  init(_ server: SyncServer, home: String, disk: Disk = Disk(), automatic: Bool = false, seed: UInt64 = 1) {
+  init(
+    _ server: SyncServer, home: String, disk: Disk = Disk(), automatic: Bool = false, seed: UInt64 = 1,
+    engineSkew: Duration = .zero
+  ) {
     link = Link(server)
     time = server.time
     self.home = home
     self.automatic = automatic
     memory = Mutex(Memory(disk: disk))
-    start(seed: seed)
+    start(seed: seed, skew: engineSkew)
   }
 
-  private func start(seed: UInt64) {
+  private func start(seed: UInt64, skew: Duration) {
     let service = VirgaCloudKit.Service(
       endpoint: "http://server", environment: .development, home: VirgaHome(path: home), transport: link,
       deviceName: "test", now: { [time] in time.now })
@@ -80,18 +86,21 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
     var configuration = CKSyncEngine.Configuration(
       database: container.privateCloudDatabase, stateSerialization: stored, delegate: self)
     configuration.automaticallySync = automatic
-    let engine = CKSyncEngine(configuration, environment: time.environment(seed: seed))
+    let engine = CKSyncEngine(configuration, environment: time.environment(seed: seed, skew: skew))
     memory.withLock { $0.engine = engine }
     // The marks on the rows are the truth; the engine's list may be older.
     engine.state.add(pendingRecordZoneChanges: pendingRows())
   }
 
   /// Ends the process; what was on disk stays.
+  @discardableResult
   func kill() -> Disk {
-    memory.withLock { memory in
-      memory.engine = nil
-      return memory.disk
+    let (engine, disk) = memory.withLock { memory in
+      defer { memory.engine = nil }
+      return (memory.engine, memory.disk)
     }
+    engine?.shutDown()
+    return disk
   }
 
   var engine: CKSyncEngine {
@@ -102,17 +111,20 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
   var events: [String] { memory.withLock { $0.events } }
   var failures: [CKError.Code] { memory.withLock { $0.failures } }
   var ancestors: [[String: String]] { memory.withLock { $0.ancestors } }
+  var notices: [String] { memory.withLock { $0.notices } }
   var largestPage: Int { memory.withLock { $0.largestPage } }
   var pending: [String] { engine.state.pendingRecordZoneChanges.map(\.description) }
 
   func set(
     clockSkew: Duration? = nil, deletePolicy: DeletePolicy? = nil, purgePolicy: DeletePolicy? = nil,
+    lossPolicy: DeletePolicy? = nil,
     isUnreadable: Bool? = nil, isAtomic: Bool? = nil, resolves: Bool? = nil
   ) {
     memory.withLock { memory in
       memory.clockSkew = clockSkew ?? memory.clockSkew
       memory.deletePolicy = deletePolicy ?? memory.deletePolicy
       memory.purgePolicy = purgePolicy ?? memory.purgePolicy
+      memory.lossPolicy = lossPolicy ?? memory.lossPolicy
       memory.isUnreadable = isUnreadable ?? memory.isUnreadable
       memory.isAtomic = isAtomic ?? memory.isAtomic
       memory.resolves = resolves ?? memory.resolves
@@ -155,6 +167,9 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
     if !disk.hasZone { engine?.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: Self.zoneID))]) }
     engine?.state.add(pendingRecordZoneChanges: changes)
   }
+
+  /// Adds what is marked to the engine's list again.
+  func addMarked() { addPending(pendingRows()) }
 
   private func pendingRows() -> [CKSyncEngine.PendingRecordZoneChange] {
     disk.rows.filter(\.value.isDirty).sorted { $0.key.recordName < $1.key.recordName }.map {
@@ -294,7 +309,12 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
         memory.disk.seen = []
       } else if event.error == nil, let seen = memory.disk.seen {
         for (id, row) in memory.disk.rows where !seen.contains(id) && row.base != nil {
-          Self.meetDeletion(of: id, row, &memory)
+          if memory.lossPolicy == .editWins {
+            memory.disk.rows[id]?.base = nil
+            memory.disk.rows[id]?.isDirty = true
+          } else {
+            Self.meetDeletion(of: id, row, &memory)
+          }
         }
         memory.disk.seen = nil
       }
@@ -371,6 +391,13 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
         return memory.disk.rows[id] == nil ? [] : [.saveRecord(id)]
       }
     case .invalidArguments: return []
+    case .quotaExceeded, .referenceViolation:
+      // The row keeps its mark; sending again at once would change nothing.
+      memory.withLock { memory in
+        let notice = "no space"
+        if !memory.notices.contains(notice) { memory.notices.append(notice) }
+      }
+      return []
     default: return failure.error.isTransient ? [] : [.saveRecord(id)]
     }
   }

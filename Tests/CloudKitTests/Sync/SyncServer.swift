@@ -21,9 +21,9 @@ final class SyncServer: Sendable {
   private let state = Mutex(State())
   let container: ContainerID = "iCloud.test"
 
-  init(_ time: VirtualTime) {
+  init(_ time: VirtualTime, policy: EnrolmentPolicy = .open) {
     self.time = time
-    authenticator = Authenticator(store: store, secrets: .random(), policy: .open, now: { time.now })
+    authenticator = Authenticator(store: store, secrets: .random(), policy: policy, now: { time.now })
     routes = AccountRoutes(authenticator: authenticator)
   }
 
@@ -86,6 +86,40 @@ final class SyncServer: Sendable {
     try result.withLock { $0 }?.get()
   }
 
+  private func zones(in transaction: any WriteTransaction) throws -> [ZoneRow] {
+    try transaction.databases().flatMap { try transaction.zones(in: $0.key, after: -1, limit: 100) }
+      .filter { $0.name == "diary" }
+  }
+
+  /// Forgets tombstones that are past their age.
+  func compact() throws {
+    let now = time.now
+    try change { try VirgaServer.Service().compact(in: $0, now: now) }
+  }
+
+  /// As if the user had erased the zone in the settings.
+  func purgeZone() throws {
+    try change { transaction in
+      for var zone in try self.zones(in: transaction) {
+        guard var database = try transaction.database(zone.database) else { continue }
+        database.sequence += 1
+        try transaction.put(database)
+        try transaction.removeRecords(of: zone)
+        (zone.isDeleted, zone.deletionReason, zone.databaseSequence) = (true, .purged, database.sequence)
+        try transaction.put(&zone)
+      }
+    }
+  }
+
+  /// As if an older backup had been put back, which holds none of the records.
+  func restoreBackupWithoutRecords() throws {
+    try change { transaction in
+      for zone in try self.zones(in: transaction) { try transaction.removeRecords(of: zone) }
+      var random = SystemRandom()
+      try VirgaServer.Service().renewIncarnations(in: transaction, random: &random)
+    }
+  }
+
   // MARK: Pushes
 
   private func poll(_ token: String) async throws -> TransportResponse {
@@ -135,8 +169,10 @@ final class Link: Transport, Sendable {
     case lostAnswer
     /// The server answers this instead.
     case refusal(ServiceError)
-    /// As `refusal`, with a device that is killed at this moment: nothing ever comes back.
-    case death(afterwards: Bool)
+    /// The server answers this instead.
+    case reply(Reply)
+    /// Nothing ever comes back.
+    case silence
   }
 
   struct Entry: Sendable {
@@ -149,6 +185,8 @@ final class Link: Transport, Sendable {
   private struct State {
     var isCut = false
     var dropsPushes = false
+    var pageLimit: Int?
+    var pushes = 0
     var fault: (@Sendable (_ operation: String, _ number: Int) -> Fault?)?
     var log: [Entry] = []
     var counts: [String: Int] = [:]
@@ -167,6 +205,16 @@ final class Link: Transport, Sendable {
     get { state.withLock { $0.dropsPushes } }
     set { state.withLock { $0.dropsPushes = newValue } }
   }
+  /// The most records in a page of a feed.
+  var pageLimit: Int? {
+    get { state.withLock { $0.pageLimit } }
+    set { state.withLock { $0.pageLimit = newValue } }
+  }
+  /// Notifications that came.
+  var pushes: Int { state.withLock { $0.pushes } }
+  func count(of operation: String) -> Int { log.filter { $0.operation == operation }.count }
+  /// Operations in each request that saved or deleted records.
+  var batches: [Int] { log.filter { $0.operation == "records/modify" }.map(\.count) }
   var log: [Entry] { state.withLock { $0.log } }
   /// Decides about each request, by its operation and how often that was asked for before.
   func setFault(_ fault: (@Sendable (_ operation: String, _ number: Int) -> Fault?)?) {
@@ -190,15 +238,19 @@ final class Link: Transport, Sendable {
     case .lostAnswer:
       _ = try await server.respond(to: request)
       throw TransportError.responseLost("the network was cut")
-    case .death(let afterwards):
-      if afterwards { _ = try await server.respond(to: request) }
-      try await server.time.sleep(until: Timestamp(milliseconds: .max))
-      throw TransportError.cancelled
+    case .reply(let reply): return TransportResponse(status: 200, body: reply.encoded(extensions: true, uuid: "u"))
+    case .silence:
+      do { try await server.time.sleep(until: Timestamp(milliseconds: .max)) } catch { throw TransportError.cancelled }
     case nil: break
     }
+    var request = request
+    if let limit = pageLimit, let place = request.headers.firstIndex(where: { $0.name == "X-Virga-Page" }) {
+      request.headers[place].value = String(limit)
+    }
     let answer = try await server.respond(to: request)
-    if operation == "push", dropsPushes {
-      try await server.time.sleep(until: Timestamp(milliseconds: .max))
+    if operation == "push" {
+      if dropsPushes { try await server.time.sleep(until: Timestamp(milliseconds: .max)) }
+      state.withLock { $0.pushes += 1 }
     }
     return answer
   }

@@ -1,5 +1,10 @@
+import CloudKit
 import Foundation
+import Testing
+import VirgaAuth
+import VirgaCloudKit
 import VirgaModel
+import VirgaServer
 
 /// A server and devices in one virtual time. Homes with one letter are accounts: devices of one home share it.
 final class SyncWorld {
@@ -8,8 +13,8 @@ final class SyncWorld {
   private let folder: String
   private var homes: Set<String> = []
 
-  init() {
-    server = SyncServer(time)
+  init(policy: EnrolmentPolicy = .open) {
+    server = SyncServer(time, policy: policy)
     folder = NSTemporaryDirectory() + "virga-sync-\(UUID().uuidString)"
   }
 
@@ -22,8 +27,34 @@ final class SyncWorld {
   }
 
   func device(
-    account: String = "u1", disk: DiaryDevice.Disk = DiaryDevice.Disk(), automatic: Bool = false, seed: UInt64 = 1
+    account: String = "u1", disk: DiaryDevice.Disk = DiaryDevice.Disk(), automatic: Bool = false, seed: UInt64 = 1,
+    engineSkew: Duration = .zero
   ) -> DiaryDevice {
-    DiaryDevice(server, home: home(account), disk: disk, automatic: automatic, seed: seed)
+    DiaryDevice(
+      server, home: home(account), disk: disk, automatic: automatic, seed: seed, engineSkew: engineSkew)
+  }
+
+  func container(account: String, _ link: Link) -> CKContainer {
+    let service = VirgaCloudKit.Service(
+      endpoint: "http://server", environment: .development, home: VirgaHome(path: home(account)), transport: link,
+      deviceName: "test", now: { [time] in time.now })
+    return CKContainer(server.container, on: service)
+  }
+
+  /// What the server holds, as a device sees it that knows nothing yet.
+  func serverRows(account: String = "u1") throws -> [String: [String: String]] {
+    let reader = device(account: account)
+    try reader.fetch()
+    return reader.rows
+  }
+
+  /// Syncs devices in turn until nothing waits and nothing comes.
+  func converge(_ devices: DiaryDevice..., sourceLocation: SourceLocation = #_sourceLocation) throws {
+    for _ in 0..<3 { for device in devices { try device.sync() } }
+    let server = try serverRows()
+    for (number, device) in devices.enumerated() {
+      #expect(device.rows == server, "device \(number)", sourceLocation: sourceLocation)
+      #expect(device.pending == [], "device \(number)", sourceLocation: sourceLocation)
+    }
   }
 }

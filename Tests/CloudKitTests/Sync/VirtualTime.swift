@@ -102,8 +102,9 @@ final class VirtualTime: TaskExecutor, Sendable {
   /// Nothing could run and no time would help.
   struct Stuck: Error {}
 
-  func environment(seed: UInt64) -> SyncEnvironment {
+  /// - Parameter skew: By how much the device's clock is ahead.
+  func environment(seed: UInt64, skew: Duration = .zero) -> SyncEnvironment {
     SyncEnvironment(
-      now: { self.now }, sleep: { try await self.sleep(until: $0) }, executor: self, seed: seed)
+      now: { self.now + skew }, sleep: { try await self.sleep(until: $0 - skew) }, executor: self, seed: seed)
   }
 }

@@ -1,0 +1,203 @@
+import CloudKit
+import Foundation
+import Testing
+import VirgaCloudKit
+import VirgaModel
+import VirgaWire
+
+@Suite struct SyncStatusTests {
+  /// C111: three edits without a network, then with one.
+  @Test func theStatusCountsWhatWaits() throws {
+    let world = SyncWorld()
+    let phone = world.device()
+    phone.edit("seed", ["text": "x"])
+    try phone.sync()
+    let before = try #require(phone.engine.status.lastSend)
+    world.time.pass(.seconds(60))
+    phone.link.isCut = true
+    for name in ["a", "b", "c"] { phone.edit(name, ["text": name]) }
+    #expect(throws: CKError.self) { try phone.send() }
+    var status = phone.engine.status
+    #expect(status.pendingSaves == 3)
+    #expect(status.sendError?.code == .networkUnavailable)
+    #expect(status.lastSend == before)
+    #expect(!status.isUpToDate)
+    phone.link.isCut = false
+    try phone.sync()
+    status = phone.engine.status
+    #expect(status.pendingSaves == 0)
+    #expect(status.sendError == nil)
+    #expect(try #require(status.lastSend) > before)
+    #expect(status.isUpToDate)
+  }
+
+  /// C26: the app cannot read its records.
+  @Test func aRecordStoreThatCannotBeReadIsAFailure() throws {
+    let world = SyncWorld()
+    let phone = world.device()
+    phone.edit("a", ["text": "a"])
+    phone.set(isUnreadable: true)
+    for _ in 0..<3 {
+      try phone.send()
+      #expect(phone.pending == ["save a in diary"])
+      #expect(phone.engine.status.sendError != nil)
+      #expect(phone.engine.status.lastSend == nil)
+    }
+    phone.set(isUnreadable: false)
+    try phone.send()
+    #expect(phone.pending == [])
+    #expect(phone.engine.status.sendError == nil)
+  }
+
+  /// C112: a schema that was not deployed needs attention at once, and a later success clears that.
+  @Test func aRefusalOfTheSchemaIsListedUntilItIsMended() throws {
+    let world = SyncWorld()
+    let phone = world.device()
+    phone.edit("seed", ["text": "x"])
+    try phone.sync()
+    phone.link.setFault { operation, _ in
+      guard operation == "records/modify" else { return nil }
+      let error = ServiceError(.badRequest, "\(Reason.schemaRefusal) 'Entry' in production schema")
+      return .reply(.records(RecordsReply(records: [.failure(RecordFailure("a", error))])))
+    }
+    phone.edit("a", ["text": "a"])
+    try phone.send()
+    #expect(phone.engine.status.failedRecords.map(\.error.code) == [.serverRejectedRequest])
+    #expect(!phone.engine.status.isUpToDate)
+    phone.link.setFault(nil)
+    phone.addMarked()
+    try phone.sync()
+    #expect(phone.engine.status.failedRecords.isEmpty)
+    #expect(phone.engine.status.isUpToDate)
+  }
+
+  /// C37: a clock that is wrong is told.
+  @Test(arguments: [Duration.seconds(-300), .seconds(3_600), .zero])
+  func aWrongClockIsTold(skew: Duration) throws {
+    let world = SyncWorld()
+    let phone = world.device(engineSkew: skew)
+    phone.edit("a", ["text": "a"])
+    try phone.send()
+    let measured = try #require(phone.engine.status.clockSkew)
+    #expect(measured == skew)
+  }
+}
+
+@Suite struct SyncMergeTests {
+  enum Move: CaseIterable { case sendA, fetchA, sendB, fetchB }
+
+  static let orders: [[Move]] = {
+    func arrange(_ left: [Move]) -> [[Move]] {
+      left.isEmpty
+        ? [[]]
+        : left.indices.flatMap { index in
+          var rest = left
+          let move = rest.remove(at: index)
+          return arrange(rest).map { [move] + $0 }
+        }
+    }
+    return arrange(Move.allCases)
+  }()
+
+  /// C33: one field edited on both; whatever the order of sends and fetches, all end with the later edit.
+  @Test(arguments: [(30, 60, "B"), (60, 30, "A"), (30, 30, "B")])
+  func bothDevicesEndWithTheSameValue(timeA: Int, timeB: Int, winner: String) throws {
+    for order in Self.orders {
+      let world = SyncWorld()
+      let (a, b) = (world.device(), world.device())
+      a.edit("r", ["text": "base"])
+      try world.converge(a, b)
+      let edits = [(timeA, a, "A"), (timeB, b, "B")].sorted { $0.0 < $1.0 }
+      let start = world.time.now
+      for (time, device, text) in edits {
+        world.time.pass(max(.zero, start + .seconds(time) - world.time.now))
+        device.edit("r", ["text": text])
+      }
+      for move in order {
+        switch move {
+        case .sendA: try a.send()
+        case .fetchA: try a.fetch()
+        case .sendB: try b.send()
+        case .fetchB: try b.fetch()
+        }
+      }
+      try world.converge(a, b)
+      #expect(a.rows["r"] == ["text": winner], "\(order)")
+    }
+  }
+
+  /// C34: the resolver gets the last acknowledged version as ancestor, also after a restart.
+  @Test(arguments: [false, true])
+  func theAncestorIsWhatTheServerAcknowledged(restarts: Bool) throws {
+    let world = SyncWorld()
+    let (a, first) = (world.device(), world.device())
+    a.edit("r", ["x": "1", "y": "1"])
+    try world.converge(a, first)
+    a.edit("r", ["x": "2"])
+    try a.sync()
+    first.edit("r", ["y": "unacknowledged"])
+    first.link.isCut = true
+    #expect(throws: CKError.self) { try first.send() }
+    let b = restarts ? world.device(disk: first.kill()) : first
+    b.link.isCut = false
+    try b.send()
+    #expect(b.ancestors == [["x": "1", "y": "1"]])
+    #expect(try world.serverRows() == ["r": ["x": "2", "y": "unacknowledged"]])
+    // C36: the merged record was accepted at the first retry.
+    #expect(b.failures == [.serverRecordChanged])
+  }
+
+  /// C36: the record with the old tag conflicts again, and says what the server has.
+  @Test func theOldTagConflictsAgain() throws {
+    let world = SyncWorld()
+    let phone = world.device()
+    let database = world.container(account: "u1", phone.link).privateCloudDatabase
+    phone.edit("r", ["text": "1"])
+    try phone.sync()
+    let old = try world.time.run { try await database.record(for: DiaryDevice.id("r")) }
+    phone.edit("r", ["text": "2"])
+    try phone.sync()
+    old["text"] = "3"
+    for _ in 0..<2 {
+      let error = #expect(throws: CKError.self) { _ = try world.time.run { try await database.save(old) } }
+      #expect(error?.code == .serverRecordChanged)
+      #expect(error?.serverRecord?["text"] as? String == "2")
+    }
+    let results = try world.time.run {
+      try await database.modifyRecords(saving: [old], deleting: [], savePolicy: .changedKeys).saveResults
+    }
+    #expect(throws: Never.self) { try results[old.recordID]?.get() }
+    #expect(try world.serverRows()["r"]?["text"] == "3")
+  }
+
+  /// C37: an edit made after seeing another wins, whatever its device's clock says.
+  @Test(arguments: [Duration.seconds(-300), .seconds(3_600)])
+  func anEditThatSawTheOtherWins(skew: Duration) throws {
+    let world = SyncWorld()
+    let (a, b) = (world.device(), world.device())
+    b.set(clockSkew: skew)
+    a.edit("r", ["text": "A"])
+    try world.converge(a, b)
+    b.edit("r", ["text": "B"])
+    try b.sync()
+    try a.sync()
+    #expect(a.rows["r"] == ["text": "B"])
+    // Edits that did not see each other end the same on both.
+    a.edit("r", ["text": "A2"])
+    b.edit("r", ["text": "B2"])
+    try world.converge(a, b)
+  }
+
+  /// C46: edits of two fields of one record both survive.
+  @Test func editsOfTwoFieldsBothSurvive() throws {
+    let world = SyncWorld()
+    let (a, b) = (world.device(), world.device())
+    a.edit("r", ["x": "0", "y": "0"])
+    try world.converge(a, b)
+    a.edit("r", ["x": "A"])
+    b.edit("r", ["y": "B"])
+    try world.converge(a, b)
+    #expect(a.rows["r"] == ["x": "A", "y": "B"])
+    #expect(a.disk.conflicts.isEmpty && b.disk.conflicts.isEmpty)
+  }
+}
