@@ -5,7 +5,7 @@ import Foundation
 /// Times depend on the machine: only ratios say something. Counts (see `Counts.swift`) are exact, and are compared
 /// with `thresholds.json`.
 enum Bench {
-  static func run(arguments: [String]) -> Int32 {
+  static func run(arguments: [String]) async -> Int32 {
     do {
       if arguments.contains("--help") {
         print(
@@ -21,7 +21,7 @@ enum Bench {
         return 0
       }
       if !arguments.contains("--counts") { try measure() }
-      return try Counts.compare() ? 0 : 1
+      return try await Counts.compare() ? 0 : 1
     } catch {
       FileHandle.standardError.write(Data("bench: \(error)\n".utf8))
       return 1
@@ -74,9 +74,11 @@ enum Bench {
   }
 
   static func report(_ what: String, _ value: String, _ ratio: Double? = nil, _ of: String = "") {
-    let name = what.padding(toLength: 36, withPad: " ", startingAt: 0)
-    let figure = value.padding(toLength: 22, withPad: " ", startingAt: 0)
-    print(name + figure + (ratio.map { String(format: "%.2fx %@", $0, of) } ?? ""))
+    print(column(what, 36) + column(value, 22) + (ratio.map { String(format: "%.2f", $0) + "x " + of } ?? ""))
+  }
+
+  static func column(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(1, width - text.count))
   }
 
   static func microseconds(_ seconds: Double) -> Int { Int(seconds * 1_000_000) }

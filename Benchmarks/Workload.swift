@@ -23,10 +23,14 @@ enum Workload {
   }
 
   static func makeZone(_ zone: String, on server: ServerUnderTest) throws {
-    let body = #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"\#(zone)"}}}]}"#
+    let body = zoneBody(zone)
     let answer = try RawConnection(port: server.port).request(
       requestBytes("POST", server.target("zones/modify"), body: Array(body.utf8)))
     precondition(answer.status == 200, String(decoding: answer.body, as: UTF8.self))
+  }
+
+  static func zoneBody(_ zone: String) -> String {
+    #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"\#(zone)"}}}]}"#
   }
 
   static func modifyBody(_ items: some Sequence<Item>, zone: String, atomic: Bool = true) -> [UInt8] {

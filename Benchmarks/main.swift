@@ -1,3 +1,3 @@
 import Glibc
 
-exit(Bench.run(arguments: Array(CommandLine.arguments.dropFirst())))
+exit(await Bench.run(arguments: Array(CommandLine.arguments.dropFirst())))
