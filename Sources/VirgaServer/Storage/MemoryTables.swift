@@ -6,6 +6,8 @@ final class MemoryTables {
   var zones: [Int64: MemoryZone] = [:]
   var lastZoneID: Int64 = 0
   var entities: [Entity.Kind: [String: Entity]] = [:]
+  /// The keys of the entities that an owner has.
+  var owned: [Entity.Kind: [String: Set<String>]] = [:]
   var assets: [String: AssetRow] = [:]
   /// How many versions claim the bytes of a digest.
   var claimCounts: [String: Int] = [:]

@@ -306,8 +306,8 @@ extension MemoryTransaction {
 
   func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity] {
     precondition(isOpen, "the transaction has ended")
-    guard !owner.isEmpty, let entities = tables.entities[kind] else { return [] }
-    return entities.values.filter { $0.owner == owner }.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+    guard let keys = tables.owned[kind]?[owner], let entities = tables.entities[kind] else { return [] }
+    return keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.compactMap { entities[$0] }
   }
 
   func put(_ entity: Entity) throws { setEntity(entity.kind, entity.key, entity) }
@@ -317,9 +317,17 @@ extension MemoryTransaction {
   private func setEntity(_ kind: Entity.Kind, _ key: String, _ entity: Entity?) {
     precondition(isOpen, "the transaction has ended")
     let tables = tables
+    func replace(_ old: Entity?, by new: Entity?) {
+      if let old, !old.owner.isEmpty {
+        tables.owned[kind]?[old.owner]?.remove(key)
+        if tables.owned[kind]?[old.owner]?.isEmpty == true { tables.owned[kind]?[old.owner] = nil }
+      }
+      if let new, !new.owner.isEmpty { tables.owned[kind, default: [:]][new.owner, default: []].insert(key) }
+      tables.entities[kind, default: [:]][key] = new
+    }
     let old = tables.entities[kind]?[key]
-    tables.entities[kind, default: [:]][key] = entity
-    undo.append { tables.entities[kind, default: [:]][key] = old }
+    replace(old, by: entity)
+    undo.append { replace(entity, by: old) }
   }
 
   func asset(_ checksum: String) throws -> AssetRow? {
