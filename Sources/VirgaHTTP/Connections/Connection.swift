@@ -22,7 +22,7 @@ final class Connection: EventSource {
     case closed
   }
 
-  unowned let loop: EventLoop
+  let loop: EventLoop
   let service: HTTPService
   let descriptor: Int32
   let key: SourceKey

@@ -35,23 +35,31 @@ package final class HTTPServer: Sendable {
   package func start(host: String, port: UInt16) throws(HTTPServerError) -> UInt16 {
     clinux_keep_freed_memory()
     let connectionsMax = try Self.connectionsPossible(atMost: configuration.connectionsMax)
+    var loops: [EventLoop] = []
+    for _ in 0..<max(1, configuration.loops) { loops.append(try EventLoop()) }
     let bound = try Listener.bind(host: host, port: port)
-    do throws(HTTPServerError) {
-      var loops: [EventLoop] = []
-      for _ in 0..<max(1, configuration.loops) { loops.append(try EventLoop()) }
-      let service = HTTPService(handler: handler, configuration: configuration, connectionsMax: connectionsMax)
-      let listener = loops[0].add(bound.descriptor, events: EPOLLIN.rawValue) { key in
-        Listener(bound.descriptor, loop: loops[0], key: key, service: service, loops: loops)
+    let service = HTTPService(handler: handler, configuration: configuration, connectionsMax: connectionsMax)
+    let listener = loops[0].add(bound.descriptor, events: EPOLLIN.rawValue) { [loops] key in
+      Listener(bound.descriptor, loop: loops[0], key: key, service: service, loops: loops)
+    }
+    try Self.startAll(loops, listener: listener)
+    running.withLock { [loops] running in
+      precondition(running == nil, "a server is started once")
+      running = Running(loops: loops, listener: listener, service: service, connectionsMax: connectionsMax)
+    }
+    return bound.port
+  }
+
+  /// Starts the threads of all loops or of none.
+  private static func startAll(_ loops: [EventLoop], listener: SourceKey) throws(HTTPServerError) {
+    for (index, loop) in loops.enumerated() {
+      do throws(HTTPServerError) {
+        try loop.start()
+      } catch {
+        if index == 0 { loop.source(listener)?.close() }
+        for started in loops[..<index] { started.post { started.drain(until: EventLoop.clock()) {} } }
+        throw error
       }
-      for loop in loops { try loop.start() }
-      running.withLock { running in
-        precondition(running == nil, "a server is started once")
-        running = Running(loops: loops, listener: listener, service: service, connectionsMax: connectionsMax)
-      }
-      return bound.port
-    } catch {
-      Glibc.close(bound.descriptor)
-      throw error
     }
   }
 
