@@ -1,0 +1,21 @@
+/// How long a group waits for further jobs before it commits.
+///
+/// Callers that were answered together come back together, but not at once. Without a wait, the first one back would
+/// have a commit for itself and the others would share the next: two commits in each round instead of one. A caller
+/// alone never waits.
+struct GroupPace {
+  private var expectedCount = 1
+  private var commit: Duration = .zero
+
+  /// - Returns: zero if the group has as many jobs as the last one, or took its time.
+  func wait(performedCount: Int, elapsed: Duration) -> Duration {
+    if performedCount >= expectedCount { return .zero }
+    return max(.zero, min(commit / 2, .milliseconds(2)) - elapsed)
+  }
+
+  mutating func note(jobCount: Int, commit duration: Duration) {
+    // Rounded down, so that a caller who stays alone is expected alone after a few commits.
+    expectedCount = max(1, (expectedCount + jobCount) / 2)
+    commit = (commit * 3 + duration) / 4
+  }
+}

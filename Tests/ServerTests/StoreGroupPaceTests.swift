@@ -1,0 +1,33 @@
+import Testing
+
+@testable import VirgaServerSQLite
+
+struct StoreGroupPaceTests {
+  /// The pace after commits of 1 ms with these numbers of jobs.
+  func pace(after jobCounts: [Int]) -> GroupPace {
+    var pace = GroupPace()
+    for count in jobCounts { pace.note(jobCount: count, commit: .milliseconds(1)) }
+    return pace
+  }
+
+  @Test func aCallerAloneNeverWaits() {
+    #expect(GroupPace().wait(performedCount: 1, elapsed: .zero) == .zero)
+    #expect(pace(after: [1, 1, 1]).wait(performedCount: 1, elapsed: .zero) == .zero)
+    let crowdLeft = pace(after: [16, 16, 16] + Array(repeating: 1, count: 5))
+    #expect(crowdLeft.wait(performedCount: 1, elapsed: .zero) == .zero)
+  }
+
+  @Test func aCrowdWaitsForItsLatecomersUpToHalfACommit() {
+    let pace = pace(after: Array(repeating: 16, count: 10))
+    #expect(pace.wait(performedCount: 16, elapsed: .zero) == .zero)
+    let wait = pace.wait(performedCount: 1, elapsed: .zero)
+    #expect(wait > .microseconds(400) && wait <= .microseconds(500))
+    #expect(pace.wait(performedCount: 1, elapsed: .milliseconds(1)) == .zero)
+  }
+
+  @Test func aSlowDiskDoesNotMakeTheWaitLong() {
+    var pace = GroupPace()
+    for _ in 0..<20 { pace.note(jobCount: 8, commit: .seconds(1)) }
+    #expect(pace.wait(performedCount: 1, elapsed: .zero) == .milliseconds(2))
+  }
+}
