@@ -52,7 +52,10 @@ package final class Front: HTTPHandler {
 
   package func respond(to request: HTTPRequest) async -> HTTPResponse {
     var response = await answer(request)
-    if let origin = request.head.headers["Origin"] { response.allow(origin: origin) }
+    // Accounts are managed by programs; no web page may reach them.
+    if let origin = request.head.headers["Origin"], !request.head.path.hasPrefix(AccountRoutes.prefix) {
+      response.allow(origin: origin)
+    }
     return response
   }
 

@@ -155,6 +155,26 @@ import VirgaWire
     #expect(failure(try await world.save([change(AssetValue(receipt))]))?.code == .badRequest)
   }
 
+  @Test func aStrangerCanUseNeitherReceiptNorZone() async throws {
+    // C96
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let receipt = try await world.upload(photo)
+    let stranger = try await world.stranger()
+    let zone = ZonesModifyRequest(operations: [.init(.create, ZoneSelector("Trips"))])
+    _ = try await world.call(.zonesModify(zone), session: stranger)
+    let request = RecordsModifyRequest(
+      operations: [RecordOperation(.forceUpdate, change(AssetValue(receipt)))], zone: ZoneSelector("Trips"))
+    guard case .records(let reply) = try await world.call(.recordsModify(request), session: stranger) else { return }
+    #expect(failure(reply.records)?.reason.contains("another container, environment or user") == true)
+    _ = try await world.save([change(AssetValue(receipt))])
+    let foreign = RecordsLookupRequest(records: [.init("t1")], zone: ZoneSelector("Trips", owner: world.user))
+    let answer = try await world.send(
+      "POST", world.path(.recordsLookup), Call.recordsLookup(foreign).encoded(), session: stranger)
+    #expect(!answer.text.contains("fileChecksum"))
+    #expect(answer.text.contains("serverErrorCode"))
+  }
+
   @Test func aReceiptEnds() async throws {
     // C96
     let world = try await FrontWorld()

@@ -13,11 +13,6 @@ import VirgaWire
     #expect(answer.status == 200)
   }
 
-  /// Waits, without sleeping, until so many polls are parked.
-  private func untilParked(_ count: Int, _ world: FrontWorld) async {
-    while world.front.polls.count != count { await Task.yield() }
-  }
-
   @Test func aNotificationThatWaitsIsGivenAtOnceAndOnce() async throws {
     let world = try await FrontWorld()
     try await world.makeZone()
@@ -28,7 +23,7 @@ import VirgaWire
     #expect(answer.text.contains("\"ck\""))
     #expect(answer.text.contains("Trips"))
     async let second = world.send("GET", target)
-    await untilParked(1, world)
+    try await world.untilParked(1)
     for _ in 0...51 { world.front.polls.tick() }
     let empty = try await second
     #expect(empty.status == 200)
@@ -41,7 +36,7 @@ import VirgaWire
     try await world.makeZone()
     let target = try await world.makePushTarget()
     async let poll = world.send("GET", target)
-    await untilParked(1, world)
+    try await world.untilParked(1)
     try await touch(world)
     #expect(try await poll.text.contains("\"ck\""))
   }
@@ -51,7 +46,7 @@ import VirgaWire
     try await world.makeZone()
     let target = try await world.makePushTarget()
     async let poll = world.send("GET", target)
-    await untilParked(1, world)
+    try await world.untilParked(1)
     try await touch(world, client: "watcher")
     for _ in 0...51 { world.front.polls.tick() }
     #expect(try await poll.body.isEmpty)
@@ -74,9 +69,9 @@ import VirgaWire
     let target = try await world.makePushTarget()
     async let first = world.send("GET", target)
     async let second = world.send("GET", target)
-    await untilParked(2, world)
+    try await world.untilParked(2)
     try await touch(world)
-    await untilParked(1, world)
+    try await world.untilParked(1)
     for _ in 0...51 { world.front.polls.tick() }
     let answers = try await [first, second]
     #expect(answers.filter { !$0.body.isEmpty }.count == 1)
@@ -88,11 +83,11 @@ import VirgaWire
     try await withThrowingTaskGroup(of: [UInt8].self) { group in
       for count in 1...PollTable.pollsPerTokenMax {
         group.addTask { try await world.send("GET", target).body }
-        await untilParked(count, world)
+        try await world.untilParked(count)
       }
       group.addTask { try await world.send("GET", target).body }
       #expect(try await group.next() == [])
-      await untilParked(PollTable.pollsPerTokenMax, world)
+      try await world.untilParked(PollTable.pollsPerTokenMax)
       for _ in 0...51 { world.front.polls.tick() }
       for try await body in group { #expect(body.isEmpty) }
     }
@@ -103,7 +98,7 @@ import VirgaWire
     let world = try await FrontWorld()
     let target = try await world.makePushTarget()
     let task = Task { try await world.send("GET", target) }
-    await untilParked(1, world)
+    try await world.untilParked(1)
     task.cancel()
     #expect(try await task.value.body.isEmpty)
     #expect(world.front.polls.count == 0)

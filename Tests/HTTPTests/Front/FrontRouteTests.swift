@@ -121,6 +121,14 @@ import VirgaWire
     #expect(try await world.call(.zonesList, "{}").headers["Access-Control-Allow-Origin"] == nil)
   }
 
+  @Test func noPageOfAnotherOriginReachesAccounts() async throws {
+    let world = try await FrontWorld()
+    for method in ["OPTIONS", "POST"] {
+      let answer = try await world.send(method, "/virga/1/challenge", headers: [("Origin", "https://app.example")])
+      #expect(answer.headers["Access-Control-Allow-Origin"] == nil)
+    }
+  }
+
   @Test func healthIsTold() async throws {
     let answer = try await FrontWorld().send("GET", "/healthz")
     #expect(answer.status == 200)

@@ -68,7 +68,7 @@ import VirgaWire
       cut?.send(head("POST", try await world.uploadTarget(), "Content-Length: 900\r\n") + "only so much")
       cut = nil
       // The loop that reads the end of the cut upload answers this only afterwards or beside it; both ends leave no file.
-      while try !world.files(in: "uploads").isEmpty { await Task.yield() }
+      try await world.until { try world.files(in: "uploads").isEmpty }
       #expect(try world.files(in: "assets").isEmpty)
     }
   }
@@ -79,10 +79,10 @@ import VirgaWire
       let token = String(target.split(separator: "/")[2])
       let client = SocketClient(port: port)
       client.send(head("GET", target))
-      while world.front.polls.count != 1 { await Task.yield() }
+      try await world.untilParked(1)
       try await touch(world)
       #expect(client.answer()?.text.contains("\"ck\"") == true)
-      while try await !world.store.read({ try $0.notifications(for: token, limit: 9).isEmpty }) { await Task.yield() }
+      try await world.until { world.waiting(token) == 0 }
     }
   }
 
@@ -91,9 +91,9 @@ import VirgaWire
       let target = try await world.makePushTarget()
       var gone: SocketClient? = SocketClient(port: port)
       gone?.send(head("GET", target))
-      while world.front.polls.count != 1 { await Task.yield() }
+      try await world.untilParked(1)
       gone = nil
-      while world.front.polls.count != 0 { await Task.yield() }
+      try await world.untilParked(0)
       try await touch(world)
       let client = SocketClient(port: port)
       client.send(head("GET", target))
@@ -107,7 +107,7 @@ import VirgaWire
     let port = try server.start(host: "127.0.0.1", port: 0)
     let client = SocketClient(port: port)
     client.send(head("GET", try await world.makePushTarget()))
-    while world.front.polls.count != 1 { await Task.yield() }
+    try await world.untilParked(1)
     await server.stop(drain: .seconds(5))
     let answer = client.answer()
     #expect(answer?.status == 200)

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Synchronization
 import Testing
 import VirgaAuth
@@ -152,6 +153,29 @@ final class FrontWorld: Sendable {
       return FileManager.default.fileExists(atPath: "\(self.folder)/\(folder)/\($0)", isDirectory: &isFolder)
         && !isFolder.boolValue
     }.sorted()
+  }
+
+  /// Waits until `condition` holds, giving the processor to others in between.
+  func until(_ condition: () throws -> Bool) async throws {
+    let start = ContinuousClock.now
+    while try !condition() {
+      try #require(ContinuousClock.now - start < .seconds(50), "waited in vain")
+      var nothing = pollfd(fd: -1, events: 0, revents: 0)
+      poll(&nothing, 1, 1)
+      await Task.yield()
+    }
+  }
+
+  /// Waits until so many polls are parked or about to be.
+  func untilParked(_ count: Int) async throws { try await until { front.polls.count == count } }
+
+  /// How many notifications wait for a token.
+  func waiting(_ token: String) -> Int {
+    let count = Box(-1)
+    store.read({ try $0.notifications(for: token, limit: .max).count }) { result in
+      count.value.withLock { $0 = (try? result.get()) ?? -1 }
+    }
+    return count.value.withLock { $0 }
   }
 
   func makePushTarget() async throws -> String {
