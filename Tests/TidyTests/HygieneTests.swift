@@ -60,4 +60,15 @@ import Testing
       #expect(!text.contains(here), "\(path) names a path of one machine")
     }
   }
+
+  @Test func theReadmeShowsCodeThatCompiles() throws {
+    let readme = try String(contentsOf: SourceTree.root.appendingPathComponent("README.md"), encoding: .utf8)
+    let sample = try #require(readme.components(separatedBy: "```swift\n").dropFirst().first)
+    let compiled = try String(
+      contentsOf: SourceTree.root.appendingPathComponent("Tests/CloudKitTests/Documents/ReadmeSample.swift"),
+      encoding: .utf8)
+    for line in sample.components(separatedBy: "```")[0].split(separator: "\n") {
+      #expect(compiled.contains(line), "the README's sample is not the one that is compiled: \(line)")
+    }
+  }
 }
