@@ -1,1 +1,3 @@
-print("virga")
+import Glibc
+
+exit(await Program.run(Array(CommandLine.arguments.dropFirst())))

@@ -149,6 +149,7 @@ package final class AccountRoutes: Sendable {
     if let objection = NameRule.name.objection(to: message.container.rawValue) {
       throw .badRequest("container \(objection)")
     }
+    try authenticator.checkServed(message.container)
     let apiToken = authenticator.secrets.apiToken(for: message.container)
     let webToken = "158__54__" + Base64.encode(SystemRandom.bytes(96))
     let token = WebToken(

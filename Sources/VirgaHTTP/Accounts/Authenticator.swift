@@ -51,16 +51,19 @@ package final class Authenticator: Sendable {
   let store: any Store
   let secrets: ServerSecrets
   let policy: EnrolmentPolicy
-  let baseURL: String
+  let baseURL: String?
+  let containers: Set<ContainerID>?
   let now: @Sendable () -> Timestamp
   private let accounts = Accounts()
   private let memory = Mutex(Memory())
 
-  /// - Parameter baseURL: Where clients reach the server, without a slash at the end.
+  /// - Parameter baseURL: Where clients reach the server, without a slash at the end; `nil` takes each request's `Host`.
+  /// - Parameter containers: The containers that are served; `nil` for any.
   package init(
-    store: any Store, secrets: ServerSecrets, policy: EnrolmentPolicy, baseURL: String = "http://127.0.0.1:8787",
-    now: @escaping @Sendable () -> Timestamp
+    store: any Store, secrets: ServerSecrets, policy: EnrolmentPolicy, baseURL: String? = nil,
+    containers: Set<ContainerID>? = nil, now: @escaping @Sendable () -> Timestamp
   ) {
+    self.containers = containers
     self.store = store
     self.secrets = secrets
     self.policy = policy
@@ -84,29 +87,41 @@ package final class Authenticator: Sendable {
       let user = user(of: session.account, in: endpoint.container)
       return Authentication(principal: Principal(user: user, account: session.account, device: session.device))
     }
-    let query = QueryItems(target: request.head.target)
-    guard let apiToken = query.tokens(named: "ckAPIToken").first else {
+    let query = QueryParameters(of: request.head)
+    guard let apiToken = query["ckAPIToken"] else {
       throw ServiceError(.authenticationFailed, AccountReason.noCredentials)
     }
     guard try await container(ofAPIToken: apiToken) == endpoint.container else {
       throw ServiceError(.authenticationFailed, "ckAPIToken is not one of container \(endpoint.container)")
     }
-    var spellings = query.tokens(named: "ckWebAuthToken")
-    if spellings.isEmpty { spellings = query.tokens(named: "ckSession") }
-    if spellings.isEmpty {
+    guard let text = query.spelled("ckWebAuthToken") ?? query.spelled("ckSession") else {
       // The schema may grant reading the public database to the world; all else needs a user.
       guard endpoint.scope == .public, endpoint.operation != .usersCaller, endpoint.operation != .usersCurrent else {
-        throw signInRequired("request needs authorization", container: endpoint.container)
+        throw signInRequired("request needs authorization", endpoint, request)
       }
       return Authentication(principal: .world)
     }
-    for spelling in spellings {
+    for spelling in Self.spellings(of: text) {
       guard let token = try await webToken(spelling), token.container == endpoint.container else { continue }
       let user = user(of: token.account, in: endpoint.container)
       let principal = Principal(user: user, account: token.account, device: nil)
       return Authentication(principal: principal, webToken: spelling)
     }
-    throw signInRequired("ckWebAuthToken is not valid or has ended", container: endpoint.container)
+    throw signInRequired("ckWebAuthToken is not valid or has ended", endpoint, request)
+  }
+
+  /// What a web-auth token may have been meant as, the likeliest first: some clients encode it twice, some not at all,
+  /// and some turn `+` into a space.
+  private static func spellings(of text: Substring) -> [String] {
+    guard let once = text.percentDecoded else { return [] }
+    let twice = once[...].percentDecoded ?? once
+    return (once == twice ? [once] : [once, twice]).map { $0.replacing(" ", with: "+") }
+  }
+
+  /// - Throws: `NOT_FOUND` for a container that this server was not started for.
+  func checkServed(_ container: ContainerID) throws(ServiceError) {
+    guard let containers, !containers.contains(container) else { return }
+    throw ServiceError(.notFound, "container \(container) is not served here")
   }
 
   // MARK: Sessions
@@ -172,9 +187,11 @@ package final class Authenticator: Sendable {
     return found
   }
 
-  private func signInRequired(_ reason: String, container: ContainerID) -> ServiceError {
+  private func signInRequired(_ reason: String, _ endpoint: Endpoint, _ request: HTTPRequest) -> ServiceError {
     var error = ServiceError(.authenticationRequired, reason)
-    error.redirectURL = "\(baseURL)/virga/1/sign-in?container=\(container.rawValue.percentEncodedPathSegment)"
+    let base = baseURL ?? Front.base(ofHost: request.head.headers["Host"])
+    let container = endpoint.container.rawValue.percentEncodedPathSegment
+    error.redirectURL = "\(base)/virga/1/sign-in?container=\(container)"
     return error
   }
 
@@ -216,47 +233,9 @@ extension ServiceError {
     switch error {
     case let error as ServiceError: self = error
     case StoreError.full: self.init(.quotaExceeded, "the server's disk is full")
+    case StoreError.busy: self.init(.tryAgainLater, "the server is busy", retryAfterSeconds: 1)
     case StoreError.closed: self.init(.tryAgainLater, "the server is stopping", retryAfterSeconds: 5)
     default: self.init(.internalError, "the server cannot reach its accounts")
     }
-  }
-}
-
-/// The query of a request's target.
-private struct QueryItems {
-  private var items: [(name: Substring, value: Substring)] = []
-
-  init(target: String) {
-    guard let mark = target.firstIndex(of: "?") else { return }
-    for item in target[target.index(after: mark)...].split(separator: "&") {
-      let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      items.append((name: parts[0], value: parts.count > 1 ? parts[1] : ""))
-    }
-  }
-
-  /// The spellings that a token may have been meant as, the likeliest first: some clients encode it twice, some not at
-  /// all, and some turn `+` into a space.
-  func tokens(named name: String) -> [String] {
-    guard let value = items.first(where: { $0.name == name })?.value, !value.isEmpty else { return [] }
-    let once = percentDecoded(value)
-    let twice = percentDecoded(once[...])
-    return (once == twice ? [once] : [once, twice]).map { $0.replacing(" ", with: "+") }
-  }
-
-  /// What is not a valid escape stays as it is: it then matches no token.
-  private func percentDecoded(_ text: Substring) -> String {
-    var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), rest.count >= 2,
-        let escaped = Hex.decode(String(decoding: rest.prefix(2), as: UTF8.self))
-      {
-        bytes += escaped
-        rest = rest.dropFirst(2)
-      } else {
-        bytes.append(byte)
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
   }
 }

@@ -28,7 +28,7 @@ package final class Front: HTTPHandler {
     polls = PollTable(seconds: configuration.pollTime)
     authenticator = Authenticator(
       store: store, secrets: secrets, policy: configuration.policy,
-      baseURL: configuration.baseURL ?? "http://127.0.0.1:8787", now: configuration.now)
+      baseURL: configuration.baseURL, containers: configuration.containers, now: configuration.now)
     accounts = AccountRoutes(authenticator: authenticator)
   }
 
@@ -171,7 +171,7 @@ package final class Front: HTTPHandler {
   }
 
   /// Only what can be a host goes into URLs.
-  private static func base(ofHost host: String?) -> String {
+  static func base(ofHost host: String?) -> String {
     let allowed = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]".utf8)
     guard let host, !host.isEmpty, host.utf8.allSatisfy(allowed.contains) else { return "http://127.0.0.1:8787" }
     return "http://\(host)"

@@ -39,6 +39,11 @@ struct QueryParameters {
     return value.percentDecoded
   }
 
+  /// The first value of that name as it was sent; `nil` if there is none or it is empty.
+  func spelled(_ name: String) -> Substring? {
+    items.first { $0.name == name && !$0.value.isEmpty }?.value
+  }
+
   /// Clients write `true`, `True` or `1`.
   func isTrue(_ name: String) -> Bool { ["true", "1"].contains(self[name]?.lowercased()) }
 }

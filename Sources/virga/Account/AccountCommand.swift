@@ -1,0 +1,205 @@
+import Foundation
+import VirgaAuth
+import VirgaCloudKit
+import VirgaModel
+
+/// `virga account …`: the account of a device, from that device.
+enum AccountCommand {
+  private static let common = [
+    CommandSpec.Option(
+      name: "--endpoint", value: "URL",
+      help: "The server. Default: $VIRGA_ENDPOINT, then config.json in the home, then \(VirgaHome.defaultEndpoint)."),
+    CommandSpec.Option(name: "--home", value: "DIR", help: "The device's home. Default: $VIRGA_HOME, then ~/.virga."),
+    CommandSpec.Option(name: "--name", value: "NAME", help: "What other devices see. Default: this machine's name."),
+    CommandSpec.Option(name: "--json", value: nil, help: "Print JSON, one object a line."),
+  ]
+
+  private static let exitCodes = """
+    Exit codes: 0 done · 1 refused: wrong code, no such device, the other device said no · 64 wrong arguments ·
+    69 server not reached · 77 no account for this device here, or it was removed · 78 the home's files cannot be used
+    """
+
+  private static func spec(
+    _ name: String, _ summary: String, operands: [String] = [], options: [CommandSpec.Option] = []
+  ) -> CommandSpec {
+    CommandSpec(
+      name: "virga account \(name)", summary: summary, operands: operands, options: options + common, notes: exitCodes)
+  }
+
+  private static let show = spec(
+    "show", "Shows this device's account. The first use makes key and account; nothing is asked for.")
+  private static let devices = spec("devices", "Lists the devices of this device's account.")
+  private static let remove = spec(
+    "remove", "Removes a device, which is refused from its next request on.", operands: ["DEVICE"])
+  private static let invite = spec(
+    "invite", "Shows a code with which another device can join this account, and asks before it lets one in.",
+    options: [
+      CommandSpec.Option(name: "--yes", value: nil, help: "Let the first device in without asking."),
+      CommandSpec.Option(
+        name: "--new-account", value: nil,
+        help: "Instead print a code with which somebody else makes an account of their own\non a server that invites."),
+    ])
+  private static let join = spec(
+    "join", "Joins the account that shows CODE, or makes an account with an enrolment code.", operands: ["CODE"],
+    options: [
+      CommandSpec.Option(
+        name: "--replace", value: nil, help: "Leave the account that this device has on the server. Its key is kept.")
+    ])
+  private static let token = spec(
+    "token", "Prints an API token and a web-auth token of this account, for programs that speak the web service.",
+    options: [CommandSpec.Option(name: "--container", value: "ID", help: "The container that they are for.")])
+
+  private static let help = """
+    The account of this device.
+
+    Usage: virga account show | invite | join CODE | devices | remove DEVICE | token --container ID
+
+    Each explains itself with --help.
+    """
+
+  static func run(_ words: [String]) async throws {
+    let rest = Array(words.dropFirst())
+    switch words.first {
+    case "show": try await perform(rest, show) { try await show($0, $1) }
+    case "devices": try await perform(rest, devices) { try await list($0, $1) }
+    case "remove": try await perform(rest, remove) { try await remove($0, $1) }
+    case "invite": try await perform(rest, invite) { try await invite($0, $1) }
+    case "join": try await perform(rest, join) { try await join($0, $1) }
+    case "token": try await perform(rest, token) { try await token($0, $1) }
+    case "help", "--help", "-h": Terminal.print(help)
+    case nil: throw Failure.usage("virga account", "a command is missing")
+    case let word?: throw Failure.usage("virga account", "unknown command \(word)")
+    }
+  }
+
+  private static func perform(
+    _ words: [String], _ spec: CommandSpec, _ body: (AccountClient, Arguments) async throws -> Void
+  ) async throws {
+    let arguments = try Arguments(words, for: spec)
+    if arguments.wantsHelp { return Terminal.print(spec.help) }
+    let environment = ProcessInfo.processInfo.environment
+    let home = arguments.value("--home").map(VirgaHome.init(path:)) ?? VirgaHome(environment: environment)
+    var endpoint = ""
+    do {
+      let given = arguments.value("--endpoint").map { ["VIRGA_ENDPOINT": $0] }
+      endpoint = try home.endpoint(environment: given ?? environment)
+      let client = AccountClient(
+        home: home, endpoint: endpoint, transport: CurlAccountTransport(endpoint: endpoint),
+        deviceName: arguments.value("--name") ?? ProcessInfo.processInfo.hostName,
+        now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
+      try await body(client, arguments)
+    } catch {
+      throw failure(error, endpoint: endpoint)
+    }
+  }
+
+  private static func failure(_ error: any Error, endpoint: String) -> any Error {
+    switch error {
+    case let error as SecureFileError: return Failure(.badConfiguration, error.description)
+    case let error as AccountError:
+      switch error {
+      case .home: return Failure(.badConfiguration, error.description)
+      case .hasAccount: return Failure(.failed, "\(error); --replace leaves that account for the other one")
+      case .deviceRemoved, .deviceUnknown:
+        return Failure(.noPermission, "\(error); to join again: virga account join CODE --replace")
+      case .enrolmentRefused:
+        return Failure(.noPermission, "\(error); with a code: virga account join CODE")
+      case .badAnswer: return Failure(.unavailable, error.description)
+      default: return Failure(.failed, error.description)
+      }
+    case let error as TransportError:
+      return Failure(.unavailable, "cannot reach \(endpoint): \(error.text); is the server running? (virga serve)")
+    default: return error
+    }
+  }
+
+  // MARK: Commands
+
+  private static func show(_ client: AccountClient, _ arguments: Arguments) async throws {
+    let description = try await client.describe()
+    if arguments.has("--json") { return try Terminal.print(json: description) }
+    Terminal.print("Account  \(description.account)\nServer   \(description.server)\nDevices:")
+    printDevices(description)
+  }
+
+  private static func list(_ client: AccountClient, _ arguments: Arguments) async throws {
+    let description = try await client.describe()
+    if arguments.has("--json") { return try Terminal.print(json: description.devices) }
+    printDevices(description)
+  }
+
+  private static func remove(_ client: AccountClient, _ arguments: Arguments) async throws {
+    let description = try await client.remove(DeviceID(arguments.operands[0]))
+    if arguments.has("--json") { return try Terminal.print(json: description.devices) }
+    Terminal.print("Removed. What is left:")
+    printDevices(description)
+  }
+
+  private static func printDevices(_ description: AccountMessages.Description) {
+    for device in description.devices {
+      let mark = device.isThisDevice ? "*" : " "
+      Terminal.print("\(mark) \(device.id)  \(device.fingerprint)  \(device.name)")
+    }
+  }
+
+  private static func invite(_ client: AccountClient, _ arguments: Arguments) async throws {
+    let isJSON = arguments.has("--json")
+    if arguments.has("--new-account") {
+      let code = try await client.enrolmentCode()
+      if isJSON { return try Terminal.print(json: code) }
+      return Terminal.print("\(code.code)\nWhoever has it makes one account: virga account join \(code.code)")
+    }
+    let code = try await client.invite()
+    if isJSON {
+      try Terminal.print(json: code)
+    } else {
+      Terminal.print(
+        "Code: \(code.code)\nOn the other device, within ten minutes: virga account join \(code.code)\nWaiting …")
+    }
+    let candidate = try await client.candidate(for: code.code)
+    if isJSON {
+      try Terminal.print(json: candidate)
+    } else {
+      Terminal.print("A device wants in: \(candidate.name)\nIts fingerprint:   \(candidate.fingerprint)")
+    }
+    let accepts =
+      arguments.has("--yes") || Terminal.confirm("Does it show the same fingerprint, and may it join?")
+    let description = try await client.confirm(candidate, code: code.code, accepts: accepts)
+    guard accepts else { throw Failure(.failed, "\(candidate.name) was not let in") }
+    if isJSON { try Terminal.print(json: description) } else { Terminal.print("\(candidate.name) is in.") }
+  }
+
+  private static func join(_ client: AccountClient, _ arguments: Arguments) async throws {
+    let isJSON = arguments.has("--json")
+    let account = try await client.join(
+      code: arguments.operands[0], replacing: arguments.has("--replace"),
+      announce: { fingerprint in
+        // The code may be one that asks nobody; then the line is merely of no use.
+        let text = "This device's fingerprint: \(fingerprint)\nConfirm it on the other device, if that asks. Waiting …"
+        if isJSON { Terminal.complain(text) } else { Terminal.print(text) }
+      })
+    if isJSON {
+      return try Terminal.print(json: AccountMessages.Enrolled(account: account.account, device: account.device))
+    }
+    Terminal.print("Joined account \(account.account) as device \(account.device).")
+  }
+
+  private static func token(_ client: AccountClient, _ arguments: Arguments) async throws {
+    guard let container = arguments.value("--container") else {
+      throw Failure.usage(token.name, "--container is missing")
+    }
+    let tokens = try await client.tokens(for: ContainerID(container))
+    if arguments.has("--json") { return try Terminal.print(json: tokens) }
+    Terminal.print("ckAPIToken      \(tokens.apiToken)\nckWebAuthToken  \(tokens.webAuthToken)")
+  }
+}
+
+extension TransportError {
+  fileprivate var text: String {
+    switch self {
+    case .unreachable(let text), .failed(let text), .responseLost(let text), .file(let text): text
+    case .tooLarge: "the answer is too large"
+    case .cancelled: "cancelled"
+    }
+  }
+}

@@ -1,0 +1,31 @@
+/// Why the program ends without having done what it was asked: one line on standard error, and an exit code that scripts
+/// can tell apart. The codes are those of sysexits.h where that has one that fits.
+struct Failure: Error, Hashable {
+  enum Code: Int32 {
+    /// What was asked did not work out: a wrong code, a refusal.
+    case failed = 1
+    case usage = 64
+    case damaged = 65
+    case badHost = 68
+    case unavailable = 69
+    case internalError = 70
+    case unwritable = 73
+    case full = 74
+    case inUse = 75
+    case newerVersion = 76
+    case noPermission = 77
+    case badConfiguration = 78
+  }
+
+  var code: Code
+  var message: String
+
+  init(_ code: Code, _ message: String) {
+    self.code = code
+    self.message = message
+  }
+
+  static func usage(_ command: String, _ message: String) -> Failure {
+    Failure(.usage, "\(message) (see \(command) --help)")
+  }
+}

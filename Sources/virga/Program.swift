@@ -1,0 +1,49 @@
+/// The program: finds the command and turns what it throws into a line and an exit code.
+enum Program {
+  static let version = "0.1.0"
+
+  private static let help = """
+    Virga: a sync server that speaks CloudKit's protocol, and the accounts of its devices.
+
+    Usage: virga <command> [options]
+
+    Commands:
+      serve                run the server
+      account show         show this device's account
+      account invite       let another device into it
+      account join CODE    join an account, or make one with an enrolment code
+      account devices      list the account's devices
+      account remove ID    remove a device
+      account token        print tokens for programs that speak the web service
+      version              print the version
+
+    Each command explains itself with --help.
+    """
+
+  static func run(_ words: [String]) async -> Int32 {
+    do {
+      try await dispatch(words)
+      return 0
+    } catch let failure as Failure {
+      Terminal.complain("virga: \(failure.message)")
+      return failure.code.rawValue
+    } catch {
+      Terminal.complain("virga: unexpected error: \(error)")
+      return Failure.Code.internalError.rawValue
+    }
+  }
+
+  private static func dispatch(_ words: [String]) async throws {
+    let rest = Array(words.dropFirst())
+    switch words.first {
+    case "serve": try await ServeCommand.run(rest)
+    case "account": try await AccountCommand.run(rest)
+    case "version", "--version":
+      guard rest.isEmpty else { throw Failure.usage("virga", "version takes no arguments") }
+      Terminal.print("virga \(version)")
+    case "help", "--help", "-h": Terminal.print(help)
+    case nil: throw Failure(.usage, "a command is missing: serve, account or version (see virga --help)")
+    case let word?: throw Failure.usage("virga", "unknown command \(word)")
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import VirgaAuth
+import VirgaHTTP
+import VirgaModel
+import VirgaServer
+import VirgaServerSQLite
+
+/// `virga serve`: puts the parts together, waits for a signal, takes them apart.
+enum ServeCommand {
+  /// How long requests under way may take once the server is asked to stop.
+  private static let drainTime: Duration = .seconds(10)
+
+  static func run(_ words: [String]) async throws {
+    let arguments = try Arguments(words, for: ServeOptions.spec)
+    if arguments.wantsHelp { return Terminal.print(ServeOptions.spec.help) }
+    let options = try ServeOptions(arguments)
+    let signals = StopSignals()
+    let storage = try Storage(options.data)
+    defer { storage.close() }
+
+    let front = try front(options, storage)
+    let server = HTTPServer(handler: options.logsRequests ? RequestLog(handler: front) : front)
+    let port = try start(server, options)
+    let firstCode: String?
+    do { firstCode = try await front.accounts.codeForFirstAccount() } catch {
+      throw Failure(.internalError, "the accounts cannot be read: \(error)")
+    }
+    announce(options, storage, url: url(host: options.host, port: port), firstCode: firstCode)
+
+    let housekeeping = Task { await front.run() }
+    let signal = await signals.first()
+    Terminal.complain("\(signal): finishing what is under way")
+    housekeeping.cancel()
+    await server.stop(drain: drainTime)
+    await housekeeping.value
+  }
+
+  private static func front(_ options: ServeOptions, _ storage: Storage) throws(Failure) -> Front {
+    var configuration = FrontConfiguration(
+      folder: storage.folder, policy: options.policy,
+      now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
+    configuration.containers = options.containers.isEmpty ? nil : Set(options.containers)
+    configuration.baseURL = options.baseURL
+    configuration.log = { Terminal.complain("virga: \($0)") }
+    do throws(AssetFolderError) {
+      return try Front(store: storage.store, secrets: storage.secrets, configuration: configuration)
+    } catch {
+      if case .full = error { throw Failure(.full, error.description) }
+      throw Failure(.unwritable, error.description)
+    }
+  }
+
+  private static func start(_ server: HTTPServer, _ options: ServeOptions) throws(Failure) -> UInt16 {
+    do throws(HTTPServerError) { return try server.start(host: options.host, port: options.port) } catch {
+      switch error {
+      case .addressInUse(let host, let port):
+        throw Failure(.unavailable, "port \(port) of \(host) is in use; another one: virga serve --port N")
+      case .permissionDenied(_, let port):
+        throw Failure(.noPermission, "port \(port) needs a privilege; ports from 1024 on do not")
+      case .badHost(let host): throw Failure(.badHost, "\(host) is not an address of this machine")
+      case .tooFewDescriptors(let limit):
+        throw Failure(.internalError, "this process may open only \(limit) files; raise it with ulimit -n")
+      case .system(let call, let code):
+        throw Failure(.internalError, "\(call) failed: \(String(cString: strerror(code)))")
+      }
+    }
+  }
+
+  private static func url(host: String, port: UInt16) -> String {
+    // An address that stands for all addresses is none that a client could use.
+    let name = host == "0.0.0.0" || host == "::" ? ProcessInfo.processInfo.hostName : host
+    return name.contains(":") ? "http://[\(name)]:\(port)" : "http://\(name):\(port)"
+  }
+
+  private static func announce(_ options: ServeOptions, _ storage: Storage, url: String, firstCode: String?) {
+    let accounts =
+      switch options.policy {
+      case .open: "open to everybody who reaches the address"
+      case .invite: "with a code only"
+      case .closed: "none"
+      }
+    let endpoint = url == VirgaHome.defaultEndpoint ? "" : " --endpoint \(options.baseURL ?? url)"
+    let container = options.containers.first?.rawValue ?? "iCloud.com.example.App"
+    var lines = [
+      "Virga \(Program.version) serves \(url)",
+      "  Data:         \(storage.description)",
+      "  New accounts: \(accounts)",
+    ]
+    if let base = options.baseURL { lines.append("  Clients use:  \(base)") }
+    if !options.containers.isEmpty {
+      lines.append("  Containers:   \(options.containers.map(\.rawValue).joined(separator: ", "))")
+    }
+    lines.append("Try next:")
+    if let firstCode {
+      lines.append("  virga account join \(firstCode)\(endpoint)    (makes the first account)")
+    } else {
+      lines.append("  virga account show\(endpoint)")
+    }
+    lines.append("  virga account token --container \(container)\(endpoint)")
+    Terminal.print(lines.joined(separator: "\n"))
+  }
+}

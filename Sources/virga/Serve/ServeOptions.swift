@@ -1,0 +1,88 @@
+import VirgaModel
+import VirgaServer
+
+/// What `virga serve` was asked for.
+struct ServeOptions: Sendable {
+  enum Data: Hashable, Sendable {
+    case folder(String)
+    case memory
+  }
+
+  var host = "127.0.0.1"
+  var port: UInt16 = 8787
+  var data = Data.folder("./virga-data")
+  /// The containers that are served; all if empty.
+  var containers: [ContainerID] = []
+  var policy: EnrolmentPolicy = .open
+  /// Where clients reach the server, without a slash at the end; `nil` for host and port.
+  var baseURL: String?
+  var logsRequests = false
+
+  static let spec = CommandSpec(
+    name: "virga serve",
+    summary: "Runs the server until it gets SIGINT or SIGTERM; then it finishes what is under way and exits 0.",
+    options: [
+      .init(name: "--host", value: "HOST", help: "Address to listen on. Default: 127.0.0.1, this machine only."),
+      .init(name: "--port", value: "N", help: "Port to listen on; 0 picks a free one. Default: 8787."),
+      .init(name: "--data", value: "DIR", help: "Folder of the data, made if missing. Default: ./virga-data."),
+      .init(name: "--ephemeral", value: nil, help: "Keep all data in memory; they are gone at the end."),
+      .init(
+        name: "--container", value: "ID", help: "Serve this container; may be repeated. Default: any.",
+        isRepeatable: true),
+      .init(
+        name: "--enrolment", value: "POLICY",
+        help: "Who may make a new account: open (anybody), invite (with a code), closed (nobody).\n"
+          + "Default: open on loopback, else invite."),
+      .init(
+        name: "--base-url", value: "URL",
+        help: "Where clients reach the server, if a proxy stands before it. Default: host and port."),
+      .init(name: "--log", value: nil, help: "Write one line for each request to standard error."),
+    ],
+    notes: """
+      TLS is left to a proxy before the server; it says for whom it asks in X-Forwarded-For.
+
+      Exit codes:
+         0  stopped by a signal
+        64  wrong arguments
+        65  the database or the server's key is damaged
+        68  the host is not an address of this machine
+        69  the port is in use
+        70  anything else
+        73  the data folder cannot be made or written
+        74  the disk is full
+        75  another server uses the data folder
+        76  the data were written by a newer version
+        77  the port needs a privilege, or the server's key is open to other users
+      """)
+
+  init(_ arguments: Arguments) throws(Failure) {
+    let name = Self.spec.name
+    if let host = arguments.value("--host") { self.host = host }
+    if let text = arguments.value("--port") {
+      guard let port = UInt16(text) else { throw .usage(name, "--port is a number from 0 to 65535, not \(text)") }
+      self.port = port
+    }
+    if arguments.has("--ephemeral") {
+      if arguments.has("--data") { throw .usage(name, "--data and --ephemeral exclude each other") }
+      data = .memory
+    } else if let folder = arguments.value("--data") {
+      data = .folder(folder)
+    }
+    logsRequests = arguments.has("--log")
+    for text in arguments.values("--container") {
+      if let objection = NameRule.name.objection(to: text) { throw .usage(name, "--container \(objection)") }
+      containers.append(ContainerID(text))
+    }
+    policy = try arguments.choice("--enrolment") ?? (isLoopback ? .open : .invite)
+    if var url = arguments.value("--base-url") {
+      guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
+        throw .usage(name, "--base-url begins with http:// or https://, not \(url)")
+      }
+      while url.hasSuffix("/") { url.removeLast() }
+      baseURL = url
+    }
+  }
+
+  /// Whether only this machine reaches the server.
+  var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+}

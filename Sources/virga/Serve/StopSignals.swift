@@ -1,0 +1,54 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Waits for the signals that ask the server to stop: the first lets it finish what is under way, the second ends it.
+final class StopSignals: Sendable {
+  private struct State {
+    var first: String?
+    var waiter: CheckedContinuation<String, Never>?
+  }
+
+  private let state = Mutex(State())
+  // Unsafe by its type only: set here once, and kept so that the sources live.
+  nonisolated(unsafe) private let sources: [any DispatchSourceSignal]
+
+  init() {
+    let names = [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")]
+    sources = names.map { number, _ in
+      // The source sees the signal also when it is ignored, and only then does it not end the process.
+      signal(number, SIG_IGN)
+      return DispatchSource.makeSignalSource(signal: number, queue: .global(qos: .userInitiated))
+    }
+    for (source, (_, name)) in zip(sources, names) {
+      source.setEventHandler { [self] in arrived(name) }
+      source.activate()
+    }
+    // A client that goes away while it is answered is seen as an error of the write.
+    signal(SIGPIPE, SIG_IGN)
+  }
+
+  /// The name of the first signal, once it came.
+  func first() async -> String {
+    await withCheckedContinuation { continuation in
+      let first = state.withLock { state in
+        if state.first == nil { state.waiter = continuation }
+        return state.first
+      }
+      if let first { continuation.resume(returning: first) }
+    }
+  }
+
+  private func arrived(_ name: String) {
+    let (isSecond, waiter) = state.withLock { state in
+      defer {
+        state.first = state.first ?? name
+        state.waiter = nil
+      }
+      return (state.first != nil, state.waiter)
+    }
+    // Whoever asks twice does not want to wait.
+    if isSecond { _exit(130) }
+    waiter?.resume(returning: name)
+  }
+}

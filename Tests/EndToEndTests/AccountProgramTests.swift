@@ -1,0 +1,172 @@
+import Foundation
+import Glibc
+import Testing
+import VirgaAuth
+
+@Suite(.timeLimit(.minutes(2))) struct AccountProgramTests {
+  private func description(_ end: ProgramRun.End) throws -> AccountMessages.Description {
+    try JSONDecoder().decode(AccountMessages.Description.self, from: Data(end.output.utf8))
+  }
+
+  /// Starts `account invite` and gives the code that it shows.
+  private func invite(_ server: ServerProcess, home: String, _ words: String...) async throws -> (ProgramRun, String) {
+    let run = try ProgramRun(
+      ["account", "invite"] + words + ["--endpoint", server.endpoint, "--home", "\(server.folder.path)/\(home)"])
+    let code = try await run.printed { text in
+      text.firstMatch(of: /Code: ([^\n]+)\n/).map { String($0.output.1) }
+    }
+    return (run, code)
+  }
+
+  @Test func deviceJoinsByCodeOnceTheOtherSaysYes() async throws {
+    let server = try await ServerProcess()
+    let (inviting, code) = try await invite(server, home: "phone")
+    let joining = try ProgramRun(server.account("join", code, "--name", "laptop", home: "laptop"))
+    let shown = try await joining.printed { text in
+      text.firstMatch(of: /fingerprint: ([0-9a-f ]+)\n/).map { String($0.output.1) }
+    }
+    let seen = try await inviting.printed { text in
+      text.firstMatch(of: /wants in: laptop\nIts fingerprint: +([0-9a-f ]+)\n/).map { String($0.output.1) }
+    }
+    #expect(seen == shown)
+    inviting.type("y")
+    #expect(await inviting.end().code == 0)
+    #expect(await joining.end().code == 0)
+    let phone = try description(try await ProgramRun.run(server.account("show", "--json", home: "phone")))
+    let laptop = try description(try await ProgramRun.run(server.account("show", "--json", home: "laptop")))
+    #expect(phone.account == laptop.account)
+    #expect(laptop.devices.first { $0.isThisDevice }?.name == "laptop")
+    #expect(phone.devices.count == 2)
+  }
+
+  @Test(arguments: ["n", "", nil])
+  func deviceStaysOutUnlessTheOtherSaysYes(answer: String?) async throws {
+    let server = try await ServerProcess()
+    let (inviting, code) = try await invite(server, home: "phone")
+    let joining = try ProgramRun(server.account("join", code, home: "laptop"))
+    try await inviting.printed { $0.contains("wants in") ? () : nil }
+    if let answer { inviting.type(answer) } else { inviting.closeInput() }
+    #expect(await inviting.end().code == 1)
+    let end = await joining.end()
+    #expect(end.code == 1)
+    #expect(end.errors == "virga: the other device refused\n")
+  }
+
+  @Test func scriptsPairWithoutAsking() async throws {
+    let server = try await ServerProcess()
+    let (inviting, code) = try await invite(server, home: "phone", "--yes")
+    let joined = try await ProgramRun.run(server.account("join", code, "--json", home: "laptop"))
+    #expect(joined.code == 0)
+    #expect(await inviting.end().code == 0)
+    let enrolled = try JSONDecoder().decode(AccountMessages.Enrolled.self, from: Data(joined.output.utf8))
+    let devices = try await ProgramRun.run(server.account("devices", home: "phone"))
+    #expect(devices.output.contains(enrolled.device.rawValue))
+  }
+
+  @Test func removedDeviceIsToldSoAndJoinsAgain() async throws {
+    let server = try await ServerProcess()
+    let (inviting, code) = try await invite(server, home: "phone", "--yes")
+    let joined = try await ProgramRun.run(server.account("join", code, "--json", home: "laptop"))
+    _ = await inviting.end()
+    let device = try JSONDecoder().decode(AccountMessages.Enrolled.self, from: Data(joined.output.utf8)).device
+    #expect(try await ProgramRun.run(server.account("remove", device.rawValue, home: "phone")).code == 0)
+
+    let refused = try await ProgramRun.run(server.account("show", home: "laptop"))
+    #expect(refused.code == 77)
+    #expect(refused.errors.contains("this device was removed from its account"))
+
+    let (again, second) = try await invite(server, home: "phone", "--yes")
+    #expect(try await ProgramRun.run(server.account("join", second, home: "laptop")).code == 1)
+    #expect(try await ProgramRun.run(server.account("join", second, "--replace", home: "laptop")).code == 0)
+    #expect(await again.end().code == 0)
+    #expect(try await ProgramRun.run(server.account("show", home: "laptop")).code == 0)
+  }
+
+  @Test func unknownDeviceIsNotRemoved() async throws {
+    let server = try await ServerProcess()
+    let end = try await ProgramRun.run(server.account("remove", "nobody", home: "phone"))
+    #expect(end.code == 1)
+    #expect(end.errors.contains("account has no such device"))
+  }
+
+  @Test func wrongCodeIsRefused() async throws {
+    let server = try await ServerProcess()
+    for code in ["ABCD-EFGH", "short"] {
+      let end = try await ProgramRun.run(server.account("join", code, home: "laptop"))
+      #expect(end.code == 1)
+      #expect(end.errors == "virga: the code is wrong, used or too old\n")
+    }
+  }
+
+  @Test func twoProcessesOfOneHomeMakeOneAccountAtFirstUse() async throws {
+    let server = try await ServerProcess()
+    let runs = try (0..<6).map { _ in try ProgramRun(server.account("show", "--json", home: "phone")) }
+    var accounts: Set<String> = []
+    for run in runs {
+      let end = await run.end()
+      #expect(end.code == 0, "\(end.errors)")
+      accounts.insert(try description(end).account.rawValue)
+    }
+    #expect(accounts.count == 1)
+  }
+
+  @Test func invitingServerPrintsTheFirstCodeUntilItIsUsed() async throws {
+    let server = try await ServerProcess(options: ["--enrolment", "invite"])
+    let found = server.greeting.firstMatch(of: /virga account join ([A-Z0-9-]+)/)
+    let code = String(try #require(found).output.1)
+    let refused = try await ProgramRun.run(server.account("show", home: "phone"))
+    #expect(refused.code == 77)
+    #expect(refused.errors.contains("only for an enrolment code"))
+    #expect(try await ProgramRun.run(server.account("join", code, home: "phone")).code == 0)
+    #expect(try await ProgramRun.run(server.account("join", code, home: "thief")).code == 1)
+
+    let made = try await ProgramRun.run(server.account("invite", "--new-account", "--json", home: "phone"))
+    let next = try JSONDecoder().decode(AccountMessages.Code.self, from: Data(made.output.utf8)).code
+    await server.terminate()
+    try await server.restart()
+    #expect(!server.greeting.contains("makes the first account"))
+    #expect(try await ProgramRun.run(server.account("join", next, home: "guest")).code == 0)
+  }
+
+  @Test func closedServerTakesNobodyNew() async throws {
+    let server = try await ServerProcess(options: ["--enrolment", "closed"])
+    let end = try await ProgramRun.run(server.account("show", home: "phone"))
+    #expect(end.code == 77)
+    #expect(end.errors.contains("this server takes no new accounts"))
+  }
+
+  @Test func tokensHaveTheProtocolsFormats() async throws {
+    let server = try await ServerProcess(options: ["--container", "iCloud.a"])
+    let end = try await ProgramRun.run(server.account("token", "--container", "iCloud.a", "--json", home: "phone"))
+    let tokens = try JSONDecoder().decode(AccountMessages.Tokens.self, from: Data(end.output.utf8))
+    #expect(tokens.apiToken.wholeMatch(of: /[0-9a-f]{64}/) != nil)
+    #expect(tokens.webAuthToken.wholeMatch(of: /158__54__[A-Za-z0-9+\/=_]{91,}/) != nil)
+    let other = try await ProgramRun.run(server.account("token", "--container", "iCloud.b", home: "phone"))
+    #expect(other.code == 1)
+    #expect(other.errors.contains("container iCloud.b is not served here"))
+  }
+
+  @Test func serverThatIsNotThereIsNamed() async throws {
+    let server = try await ServerProcess()
+    await server.terminate()
+    let end = try await ProgramRun.run(server.account("show", home: "phone"))
+    #expect(end.code == 69)
+    #expect(end.errors.hasPrefix("virga: cannot reach \(server.endpoint): "))
+  }
+
+  @Test func homeThatOthersMayReadIsRefused() async throws {
+    let server = try await ServerProcess()
+    #expect(try await ProgramRun.run(server.account("show", home: "phone")).code == 0)
+    #expect(chmod(server.folder.path + "/phone/device.key", 0o644) == 0)
+    let end = try await ProgramRun.run(server.account("show", home: "phone"))
+    #expect(end.code == 78)
+    #expect(end.errors.contains("is open to other users"))
+  }
+
+  @Test func environmentNamesHomeAndServer() async throws {
+    let server = try await ServerProcess()
+    let environment = ["VIRGA_HOME": server.folder.path + "/phone", "VIRGA_ENDPOINT": server.endpoint]
+    #expect(try await ProgramRun.run(["account", "show"], environment: environment).code == 0)
+    #expect(FileManager.default.fileExists(atPath: server.folder.path + "/phone/device.key"))
+  }
+}
