@@ -252,6 +252,17 @@ struct StoreContractTests {
   }
 
   @Test(arguments: StoreKind.allCases)
+  func aRecordKeepsItsNewestVersionsAlone(kind: StoreKind) async throws {
+    let store = try kind.open()
+    let last = Int64(Limits.versionsPerRecordMax + 3)
+    try await store.write { (transaction) throws in
+      let zone = try transaction.makeZone()
+      for number in 1...last { try transaction.save(stored("a", number), in: zone) }
+      #expect(try transaction.versions(of: "a", in: zone).map(\.sequence) == (3..<last).reversed())
+    }
+  }
+
+  @Test(arguments: StoreKind.allCases)
   func versionsGoByAgeAndByCount(kind: StoreKind) async throws {
     let store = try kind.open()
     try await store.write { (transaction) throws in

@@ -108,6 +108,10 @@ extension RecordBatch {
     if let objection = NameRule.name.objection(to: name.rawValue) {
       throw ServiceError.badRequest("record name \(objection)")
     }
+    // A zone's share record has this name, and no other record may take its place.
+    if name == "cloudkit.zoneshare" && !operation.kind.isDelete {
+      throw ServiceError.badRequest("the record name 'cloudkit.zoneshare' is reserved")
+    }
   }
 
   /// What the table of operation kinds says of existence and change tags.

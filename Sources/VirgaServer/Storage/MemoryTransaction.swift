@@ -193,6 +193,7 @@ extension MemoryTransaction {
         let version = MemoryRecords.Version(record: old, replaced: record.modified.time)
         zone.contents.versions[name, default: []].insert(version, at: 0)
         undo.append { zone.contents.versions[name]?.removeFirst() }
+        dropSurplusVersions(of: name, in: zone)
       } else if old.hasAssets {
         endClaims(of: old.sequence, in: zone)
       }
@@ -206,6 +207,15 @@ extension MemoryTransaction {
       zone.contents.claims[sequence] = checksums
       undo.append { zone.contents.claims[sequence] = nil }
       countClaims(checksums, by: 1)
+    }
+  }
+
+  private func dropSurplusVersions(of name: RecordName, in zone: MemoryZone) {
+    guard let versions = zone.contents.versions[name], versions.count > Limits.versionsPerRecordMax else { return }
+    zone.contents.versions[name] = Array(versions.prefix(Limits.versionsPerRecordMax))
+    undo.append { zone.contents.versions[name] = versions }
+    for version in versions.dropFirst(Limits.versionsPerRecordMax) where version.record.hasAssets {
+      endClaims(of: version.record.sequence, in: zone)
     }
   }
 

@@ -79,8 +79,8 @@ public protocol WriteTransaction: ReadTransaction {
   func removeRecords(of zone: ZoneRow) throws
 
   /// Makes `record` the newest version. `previous` is what `record(_:in:)` returned in this transaction; with
-  /// `keepsVersion` a live previous version goes into the history. Claims and references are kept up by the store:
-  /// claims belong to a version and end when it leaves the history, references belong to the newest version.
+  /// `keepsVersion` a live previous version goes into the history, which keeps the newest `Limits.versionsPerRecordMax`
+  /// of a record. Claims and references are kept up by the store: claims belong to a version and end when it leaves the history, references belong to the newest version.
   func put(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord?, keepsVersion: Bool) throws
   /// Drops tombstones whose deletion (`modified`) is older than `moment`; answers the greatest sequence dropped.
   func dropTombstones(in zone: ZoneRow, before moment: Timestamp) throws -> Int64?

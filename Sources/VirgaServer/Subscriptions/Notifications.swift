@@ -1,16 +1,6 @@
 import VirgaModel
 import VirgaWire
 
-extension Service {
-  /// Takes the oldest notification that waits for a token.
-  /// - Returns: Its JSON; `nil` if none waits.
-  package func takeNotification(for pushToken: String, in transaction: any WriteTransaction) throws -> [UInt8]? {
-    guard let row = try transaction.notifications(for: pushToken, limit: 1).first else { return nil }
-    try transaction.removeNotifications([row.id])
-    return row.payload
-  }
-}
-
 /// Puts a notification into every queue of the database's user that a subscription asks for, but not into those of
 /// the client that made the change. One that still waits for the same subscription and zone is replaced.
 func notifySubscribers(

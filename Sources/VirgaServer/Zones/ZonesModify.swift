@@ -18,20 +18,32 @@ extension Service {
         throw ServiceError.badRequest("zone '\(bare.name)' is named by more than one operation")
       }
     }
+    var shelf = ZoneShelf(access: access, transaction: transaction)
     return .zones(
       try request.operations.map { operation in
         try itemResult(failure: { .failure(operation.zone, $0) }) {
           switch operation.kind {
-          case .create: .zone(try createZone(operation.zone, access: access, in: transaction, context: &context))
-          case .delete: .zone(try deleteZone(operation.zone, access: access, in: transaction, context: &context))
+          case .create: .zone(try shelf.create(operation.zone, context: &context))
+          case .delete: .zone(try shelf.delete(operation.zone, context: &context))
           }
         }
       })
   }
+}
 
-  private func createZone(
-    _ selector: ZoneSelector, access: Access, in transaction: any WriteTransaction, context: inout CallContext
-  ) throws -> ZoneEnvelope {
+/// The zones of one private database.
+private struct ZoneShelf {
+  let access: Access
+  let transaction: any WriteTransaction
+  /// How many zones live, once it was asked.
+  private var count: Int?
+
+  init(access: Access, transaction: any WriteTransaction) {
+    self.access = access
+    self.transaction = transaction
+  }
+
+  mutating func create(_ selector: ZoneSelector, context: inout CallContext) throws -> ZoneEnvelope {
     let id = try access.zoneID(selector)
     guard let key = access.database else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
     if id.name == .default { return ZoneEnvelope(id: id, syncToken: nil, isAtomic: false) }
@@ -41,8 +53,9 @@ extension Service {
     let known = try transaction.zone(id.name, in: key)
     if let known, !known.isDeleted { return known.envelope(owner: id.owner) }
     var database = try transaction.openDatabase(key, context: &context)
-    let count = try transaction.liveZones(of: key).count
-    try Limits.check(count + 1, atMost: Limits.zonesPerDatabaseMax, "zones of a database")
+    let others = try count ?? transaction.liveZones(of: key).count
+    try Limits.check(others + 1, atMost: Limits.zonesPerDatabaseMax, "zones of a database")
+    count = others + 1
 
     database.sequence += 1
     try transaction.put(database)
@@ -58,9 +71,7 @@ extension Service {
     return row.envelope(owner: id.owner)
   }
 
-  private func deleteZone(
-    _ selector: ZoneSelector, access: Access, in transaction: any WriteTransaction, context: inout CallContext
-  ) throws -> ZoneEnvelope {
+  mutating func delete(_ selector: ZoneSelector, context: inout CallContext) throws -> ZoneEnvelope {
     let id = try access.zoneID(selector)
     guard let key = access.database else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
     guard id.name != .default else { throw ServiceError.badRequest("the default zone cannot be deleted") }
@@ -74,6 +85,7 @@ extension Service {
     try transaction.removeRecords(of: row)
     row.isDeleted = true
     row.deletionReason = .deleted
+    count? -= 1
     row.databaseSequence = database.sequence
     try transaction.put(&row)
     try notifySubscribers(of: id, in: key, transaction: transaction, context: &context)

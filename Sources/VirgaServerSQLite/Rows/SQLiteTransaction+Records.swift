@@ -187,6 +187,20 @@ extension SQLiteTransaction {
     try statement.bind(2, zone.id)
     try statement.bind(3, record.name.rawValue)
     try statement.run()
+    try dropSurplusVersions(of: record.name, in: zone)
+  }
+
+  private func dropSurplusVersions(of name: RecordName, in zone: ZoneRow) throws {
+    let statement = try statement(
+      """
+      DELETE FROM version WHERE zone = ?1 AND name = ?2 AND sequence <= (
+        SELECT sequence FROM version WHERE zone = ?1 AND name = ?2 ORDER BY sequence DESC LIMIT 1 OFFSET ?3
+      ) RETURNING zone, sequence, has_assets
+      """)
+    try statement.bind(1, zone.id)
+    try statement.bind(2, name.rawValue)
+    try statement.bind(3, Int64(Limits.versionsPerRecordMax))
+    try endClaims(of: statement)
   }
 
   func dropTombstones(in zone: ZoneRow, before moment: Timestamp) throws -> Int64? {

@@ -101,6 +101,82 @@ import VirgaWire
     #expect(page.records.count == 250)
   }
 
+  @Test func aDatabaseHoldsNoMoreThan10000Zones() throws {
+    let harness = try Harness.withZone()
+    try harness.write { transaction in
+      let key = DatabaseKey(container: "iCloud.test", environment: .development, owner: "_alice")
+      var database = try transaction.database(key)!
+      database.sequence = 10_000
+      try transaction.put(database)
+      for number in 2..<10_000 {
+        var row = ZoneRow(database: key, name: ZoneName("z\(number)"), incarnation: 1)
+        row.databaseSequence = Int64(number)
+        try transaction.put(&row)
+      }
+    }
+    let operations = ["A", "B", "C"].map { ZonesModifyRequest.Operation(.create, ZoneSelector(ZoneName($0))) }
+    let results = try harness.zones(.zonesModify(.init(operations: [operations[0]])))
+    #expect(results[0].zone != nil)
+    let more = [operations[1], .init(.delete, Harness.diary), operations[2]]
+    #expect(try harness.zones(.zonesModify(.init(operations: more))).map(\.code) == [.badRequest, nil, nil])
+  }
+
+  @Test(arguments: [9_999, 10_000, 10_001])
+  func aPageLooksAtNoMoreThan10000Changes(count: Int) throws {
+    let harness = try Harness.withZone()
+    for start in stride(from: 0, to: count, by: 400) {
+      _ = try harness.modify((start..<min(start + 400, count)).map { .create(RecordName("r\($0)")) })
+    }
+    let page = try harness.page(types: ["Note"])
+    #expect(page.records.isEmpty)
+    #expect(page.moreComing == (count > 10_000))
+    if page.moreComing {
+      let rest = try harness.page(page.syncToken)
+      #expect(rest.records.map(\.name) == ["r10000"])
+    }
+  }
+
+  @Test func zonesOfOneRequestShareTheirBytesAndEachGetsOn() throws {
+    let harness = try Harness.withZone()
+    try harness.makeZone("Other")
+    let text = FieldValue.string(String(repeating: "x", count: 900_000))
+    for zone in [Harness.diary, ZoneSelector("Other")] {
+      for index in 0..<6 { _ = try harness.modify(.create(RecordName("r\(index)"), ["t": text]), zone: zone) }
+    }
+    let requests = [ZoneChangesRequest(zone: Harness.diary), ZoneChangesRequest(zone: ZoneSelector("Other"))]
+    guard case .zoneChanges(let results) = try harness.call(.changesZone(requests)) else {
+      return #expect(Bool(false))
+    }
+    let pages = results.compactMap { if case .page(let page) = $0 { page } else { nil } }
+    #expect(pages.map(\.records.count) == [4, 1])
+    #expect(pages.map(\.moreComing) == [true, true])
+  }
+
+  @Test func deletionsThatTakeTooManyAlongAreRefused() throws {
+    let harness = try Harness.withZone()
+    let limit = Limits.cascadedDeletionsMax
+    // A tree in which record n hangs on record n / 700.
+    try harness.write { transaction in
+      let key = DatabaseKey(container: "iCloud.test", environment: .development, owner: "_alice")
+      var zone = try transaction.zone("Diary", in: key)!
+      let stamp = RecordStamp(time: Timestamp(milliseconds: 0), user: "_alice", device: "phone")
+      for number in 0...limit + 1 {
+        zone.sequence += 1
+        var record = StoredRecord(
+          name: RecordName("r\(number)"), type: "Entry", sequence: zone.sequence, created: stamp, modified: stamp,
+          fieldsJSON: Array("{}".utf8))
+        if number > 0 { record.references = [.init(target: RecordName("r\(number / 700)"), kind: .deleteSelf)] }
+        try transaction.put(record, in: zone, replacing: nil, keepsVersion: true)
+      }
+      try transaction.put(&zone)
+    }
+    let refused = try harness.modify(.forceDelete("r0")).failure?.error
+    #expect(refused == .limitExceeded("records deleted together", observed: limit + 1, limit: limit))
+    #expect(try harness.modify(.forceDelete(RecordName("r\(limit + 1)"))).isDeleted)
+    #expect(try harness.modify(.forceDelete("r0")).isDeleted)
+    #expect(try harness.record(RecordName("r\(limit)")) == nil)
+  }
+
   @Test func subscriptionsAreLimited() throws {
     let harness = Harness()
     for start in stride(from: 0, to: 1_000, by: 250) {

@@ -143,4 +143,39 @@ import VirgaWire
       }
     }
   }
+
+  /// Whoever follows the database feed knows which zones there are, however they come and go.
+  @Test(arguments: 1...40) func everyReaderOfTheDatabaseFeedConverges(seed: UInt64) throws {
+    var random = SplitMix(seed: seed)
+    let harness = Harness()
+    var zones: Set<ZoneName> = []
+    var token: String?
+    var seen: Set<ZoneName> = []
+    func read() throws {
+      while true {
+        let reply = try harness.databaseChanges(token, limit: [nil, 1, 2].randomElement(using: &random)!)
+        for zone in reply.zones.compactMap(\.zone) {
+          if zone.isDeleted { seen.remove(zone.id.name) } else { seen.insert(zone.id.name) }
+        }
+        token = reply.syncToken
+        if !reply.moreComing { return }
+      }
+    }
+    for step in 0..<60 {
+      let name = ZoneName("z\(Int.random(in: 0..<5, using: &random))")
+      switch Int.random(in: 0..<4, using: &random) {
+      case 0:
+        try harness.deleteZone(name)
+        zones.remove(name)
+      case 1:
+        try harness.makeZone(name)
+        zones.insert(name)
+      case 2 where zones.contains(name): _ = try harness.modify(.force("r"), zone: ZoneSelector(name))
+      default:
+        if step % 7 == 0 { (token, seen) = (nil, []) }
+        try read()
+        #expect(seen == zones, "seed \(seed), step \(step)")
+      }
+    }
+  }
 }

@@ -28,11 +28,12 @@ import VirgaWire
   }
 
   private func take(_ harness: Harness, _ token: String) throws -> [String] {
-    var taken: [String] = []
-    while let json = try harness.write({ try Service().takeNotification(for: token, in: $0) }) {
-      taken.append(String(decoding: json, as: UTF8.self))
+    let rows = try harness.write { transaction in
+      let rows = try transaction.notifications(for: token, limit: .max)
+      try transaction.removeNotifications(rows.map(\.id))
+      return rows
     }
-    return taken
+    return rows.map { String(decoding: $0.payload, as: UTF8.self) }
   }
 
   @Test func aSubscriptionIsKeptAsItWasGiven() throws {
