@@ -19,7 +19,7 @@ package final class Service: Sendable {
   /// - Parameter deviceName: What other devices of the account see.
   package init(
     endpoint: String, environment: VirgaModel.Environment, home: VirgaHome, transport: any Transport,
-    deviceName: String = ProcessInfo.processInfo.hostName,
+    deviceName: String = Service.hostName,
     now: @escaping @Sendable () -> Timestamp = { Timestamp(Date()) }
   ) {
     self.endpoint = endpoint
@@ -29,6 +29,13 @@ package final class Service: Sendable {
     accounts = AccountClient(
       home: home, endpoint: endpoint, transport: AccountRequests(endpoint: endpoint, transport: transport),
       deviceName: deviceName, now: now)
+  }
+
+  /// This machine's name as the kernel has it. Foundation's `hostName` may ask the network, and wait for it.
+  package static var hostName: String {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "device" }
+    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
   // MARK: The account

@@ -129,6 +129,9 @@ extension CKRecord {
   }
 }
 
+/// The record name of a share of a whole zone.
+public let CKRecordNameZoneWideShare: String = "cloudkit.zoneshare"
+
 extension CKRecord: Sequence {
   /// Walks over the plain fields in the order of their names.
   public func makeIterator() -> CKRecordKeyValueIterator { CKRecordKeyValueIterator(self) }

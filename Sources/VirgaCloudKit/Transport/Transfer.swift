@@ -41,6 +41,8 @@ final class Transfer: @unchecked Sendable {
     // A proxy from the environment knows no way to this very machine.
     if isLoopback { ccurl_set_string(easy, CURLOPT_PROXY, "") }
     ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, min(10_000, Int(request.timeout.wholeMilliseconds)))
+    // Servers close connections that stand idle, ours after 75 seconds; one that is about to be closed is not used.
+    ccurl_set_long(easy, CURLOPT_MAXAGE_CONN, 60)
     ccurl_set_function(easy, CURLOPT_HEADERFUNCTION, Self.onHeader)
     ccurl_set_pointer(easy, CURLOPT_HEADERDATA, this)
     ccurl_set_function(easy, CURLOPT_WRITEFUNCTION, Self.onBytes)

@@ -145,6 +145,23 @@ struct AssetTests {
     #expect(try Data(contentsOf: cached) == before)
   }
 
+  @Test func filesThatNobodyAskedForInAWeekLeaveTheCache() async throws {
+    let cache = device.home.path + "/cache/iCloud.test"
+    try FileManager.default.createDirectory(atPath: cache, withIntermediateDirectories: true)
+    for (name, days) in [("old", 8.0), ("young", 6.0)] {
+      let path = cache + "/" + name
+      try Data([1]).write(to: URL(fileURLWithPath: path))
+      let used = Date().addingTimeInterval(-days * 86_400)
+      try FileManager.default.setAttributes([.modificationDate: used], ofItemAtPath: path)
+    }
+    _ = try await database.save(photo("a", try server.folder.file("a", [1, 2])))
+    _ = try await database.record(for: photo("a").recordID)
+    let names = try FileManager.default.contentsOfDirectory(atPath: cache)
+    #expect(!names.contains("old"))
+    #expect(names.contains("young"))
+    #expect(names.count == 2)
+  }
+
   // C62
   @Test func downloadThatArrivesDamagedIsNotKept() async throws {
     let record = photo("a", try server.folder.file("a", Array("picture".utf8)))
