@@ -14,7 +14,11 @@ package final class Service: Sendable {
   /// Names this process to the service, which does not tell it of its own changes.
   package let clientID = UUID().uuidString
   private let accounts: AccountClient
-  private let refusal = Mutex<CKError?>(nil)
+  /// The account of the last request, so that the home need not be read for each.
+  private let lastAccount = Mutex<AccountID?>(nil)
+  private let refusals: AccountRefusals
+  /// Why the server gives this device no account, if it does not.
+  private let refusal: Mutex<String?>
 
   /// - Parameter deviceName: What other devices of the account see.
   package init(
@@ -26,6 +30,8 @@ package final class Service: Sendable {
     self.environment = environment
     self.transport = transport
     cacheFolder = home.path + "/cache"
+    refusals = AccountRefusals(home: home)
+    refusal = Mutex(refusals.reason(endpoint: endpoint))
     accounts = AccountClient(
       home: home, endpoint: endpoint, transport: AccountRequests(endpoint: endpoint, transport: transport),
       deviceName: deviceName, now: now)
@@ -59,26 +65,28 @@ package final class Service: Sendable {
   }
 
   private func session() async throws -> AccountClient.Session {
-    let before = accountID
+    let before = lastAccount.withLock { $0 } ?? accountID
     do {
       let session = try await accounts.session()
-      let wasRefused = refusal.withLock { refusal in
-        defer { refusal = nil }
-        return refusal != nil
-      }
-      if before != session.account || wasRefused { announceAccountChange() }
+      lastAccount.withLock { $0 = session.account }
+      let isAllowedAgain = setRefusal(nil)
+      if isAllowedAgain || before != session.account { announceAccountChange() }
       return session
     } catch let error as AccountError {
       let error = CKError(error)
-      if error.code == .notAuthenticated {
-        let isNew = refusal.withLock { refusal in
-          defer { refusal = error }
-          return refusal == nil
-        }
-        if isNew { announceAccountChange() }
-      }
+      if error.code == .notAuthenticated, setRefusal(error.localizedDescription) { announceAccountChange() }
       throw error
     }
+  }
+
+  /// Keeps whether there is a refusal; answers whether that is news.
+  private func setRefusal(_ reason: String?) -> Bool {
+    let isNew = refusal.withLock { refusal in
+      defer { refusal = reason }
+      return (refusal == nil) != (reason == nil)
+    }
+    if isNew { refusals.set(reason, endpoint: endpoint) }
+    return isNew
   }
 
   private func announceAccountChange() { NotificationCenter.default.post(name: .CKAccountChanged, object: self) }

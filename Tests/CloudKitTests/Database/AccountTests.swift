@@ -73,6 +73,10 @@ struct AccountTests {
     #expect(changes.withLock { $0 } > 0)
     #expect(try await phone.container.accountStatus() == .available)
     _ = try await phone.database.allRecordZones()
+    // The next program on the laptop knows it without the network.
+    let restarted = laptop.restarted()
+    restarted.network.cut()
+    #expect(try await restarted.container.accountStatus() == .noAccount)
   }
 
   @Test func unreadableHomeCannotBeDetermined() async throws {
