@@ -104,13 +104,28 @@ import VirgaSync
     #expect(state.hasUntrackedChanges)
   }
 
+  /// Apps keep this for years: what one release wrote, each later one reads.
+  @Test func theStoredFormIsFixed() throws {
+    let stored =
+      #"{"databaseToken":"d","recordZones":[{"name":"diary","owner":"__defaultOwner__"}],"#
+      + #""records":["+0 b","-0 a"],"reread":[],"unfetched":[{"name":"photos","owner":"__defaultOwner__"}],"untracked":false,"#
+      + #""user":"_alice","version":1,"zoneTokens":[{"token":"t","zone":{"name":"diary","owner":"__defaultOwner__"}}],"#
+      + #""zones":[{"kind":"save","zone":{"name":"photos","owner":"__defaultOwner__"}}]}"#
+    let state = try JSONDecoder().decode(SyncState.self, from: Data(stored.utf8))
+    #expect(
+      state.recordChanges == [PendingRecordChange(.save, record("b")), PendingRecordChange(.delete, record("a"))])
+    #expect(state.zoneTokens == [diary: "t"])
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    #expect(String(decoding: try encoder.encode(state), as: UTF8.self) == stored)
+  }
+
   /// A state of another release costs at worst a fetch from the beginning, never a pending change that is understood.
   @Test(arguments: [
     ("{}", 0), (#"{"version":9,"future":[1]}"#, 0),
     (
-      #"{"version":2,"records":[{"kind":"save","record":{"name":"a","zone":{"name":"diary","owner":"__defaultOwner__"}},"#
-        + #""more":1},{"kind":"rename","record":{"name":"b","zone":{"name":"diary","owner":"x"}}}],"zoneTokens":[7]}"#,
-      1
+      #"{"version":2,"recordZones":[{"name":"diary","owner":"__defaultOwner__","more":1}],"#
+        + #""records":["+0 a b","~0 c","+7 d","+0",7,{"kind":"x"}],"zoneTokens":[7]}"#, 1
     ),
   ])
   func aStateOfAnotherReleaseIsReadAsFarAsItIsUnderstood(json: String, count: Int) throws {

@@ -1,3 +1,4 @@
+import VirgaModel
 package import VirgaSync
 
 /// Keeps the records of one database and those of an app in step.
@@ -14,8 +15,9 @@ package import VirgaSync
 /// nothing; the `status` names it.
 ///
 /// Events are delivered one after another. Inside a call to the delegate, `fetchChanges` and `sendChanges` of the same
-/// engine throw `invalidArguments`, because they could only run after that call has returned. Start a task for them, and
-/// do not await it there.
+/// engine throw `invalidArguments`, because they could only run after that call has returned. A task that is started
+/// there may call them, and is served afterwards; if the delegate awaits that task, both wait for each other, and the call
+/// throws after a minute.
 ///
 /// Differences from Apple's: a batch that the service refuses as too large is divided and sent in parts, if it is not
 /// atomic; `status` and `forgetChangeTokens()` are additions; the push channel is a poll of the service's own.
@@ -46,14 +48,14 @@ public final class CKSyncEngine: Sendable, CustomStringConvertible {
   /// - Throws: `CKError` if the fetch failed as a whole. The failure of one zone is that zone's event.
   public func fetchChanges(_ options: FetchChangesOptions = .init()) async throws {
     try refuseInsideHandler("fetchChanges")
-    try await shell.run(SyncShell.Call(fetchOptions: options)) { .fetch($0, options.scope.machineScope) }
+    try await run(SyncShell.Call(fetchOptions: options)) { .fetch($0, options.scope.machineScope) }
   }
 
   /// Sends now, whatever the schedule says, and returns when the delegate has handled every event of it.
   /// - Throws: `CKError` if the send failed as a whole. The failure of one record is in the events.
   public func sendChanges(_ options: SendChangesOptions = .init()) async throws {
     try refuseInsideHandler("sendChanges")
-    try await shell.run(SyncShell.Call(sendOptions: options)) { .send($0, options.scope.machineScope) }
+    try await run(SyncShell.Call(sendOptions: options)) { .send($0, options.scope.machineScope) }
   }
 
   /// Stops what is being fetched or sent, and returns when nothing is. Requests that are under way may still succeed.
@@ -91,4 +93,28 @@ public final class CKSyncEngine: Sendable, CustomStringConvertible {
       .invalidArguments,
       "\(name)() was awaited inside a call to the engine's delegate and can only run after that has returned.")
   }
+
+  private func run(_ call: SyncShell.Call, _ event: @escaping @Sendable (CallID) -> SyncEvent) async throws {
+    guard let handler = HandlerCall.around(self) else { return try await shell.run(call, event) }
+    // Started by a call to the delegate that may be waiting for this one.
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+      group.addTask {
+        try await self.shell.run(call, event)
+        return true
+      }
+      group.addTask {
+        let environment = self.shell.environment
+        try await environment.sleep(environment.now() + Self.handlerPatience)
+        if handler.hasReturned { return false }
+        throw CKError(
+          .invalidArguments,
+          "The engine's delegate seems to wait for a run that can only begin after the delegate has returned.")
+      }
+      defer { group.cancelAll() }
+      while let isOver = try await group.next(), !isOver {}
+    }
+  }
+
+  /// How long a call to the delegate may wait for a run that waits for it.
+  private static let handlerPatience: Duration = .seconds(60)
 }

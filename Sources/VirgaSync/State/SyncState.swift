@@ -42,9 +42,12 @@ package struct SyncState: Sendable {
 /// The form is open at both ends: a reader ignores keys that it does not know and fills in those that are missing.
 /// What is missing costs a fetch from the beginning at worst. A change of a kind that a reader does not know is
 /// skipped alone.
+///
+/// Records are texts such as `+0 name`: what to do, the place of their zone in a list, and their name. The state is
+/// written often, and may hold tens of thousands of them.
 extension SyncState: Codable {
   private enum Key: String, CodingKey {
-    case version, user, zones, records, untracked, databaseToken, zoneTokens, unfetched, reread
+    case version, user, zones, recordZones, records, untracked, databaseToken, zoneTokens, unfetched, reread
   }
 
   private struct ZoneToken: Codable {
@@ -67,7 +70,11 @@ extension SyncState: Codable {
     }
     user = try values.decodeIfPresent(UserName.self, forKey: .user)
     for change in try list(.zones, of: PendingZoneChange.self) { zones.add(change.kind, change.zone) }
-    for change in try list(.records, of: PendingRecordChange.self) { records.add(change.kind, change.record) }
+    let recordZones = try values.decodeIfPresent([ZoneID].self, forKey: .recordZones) ?? []
+    for text in try list(.records, of: String.self) {
+      guard let change = PendingRecordChange(text, zones: recordZones) else { continue }
+      records.add(change.kind, change.record)
+    }
     hasUntrackedChanges = try values.decodeIfPresent(Bool.self, forKey: .untracked) ?? false
     databaseToken = try values.decodeIfPresent(String.self, forKey: .databaseToken)
     for entry in try list(.zoneTokens, of: ZoneToken.self) { zoneTokens[entry.zone] = entry.token }
@@ -80,12 +87,39 @@ extension SyncState: Codable {
     try values.encode(1, forKey: .version)
     try values.encodeIfPresent(user, forKey: .user)
     try values.encode(zoneChanges, forKey: .zones)
-    try values.encode(recordChanges, forKey: .records)
+    var recordZones: [ZoneID] = []
+    var places: [ZoneID: Int] = [:]
+    var texts: [String] = []
+    texts.reserveCapacity(records.count)
+    for (record, kind) in records.entries {
+      let place = places[record.zone] ?? recordZones.count
+      if place == recordZones.count {
+        places[record.zone] = place
+        recordZones.append(record.zone)
+      }
+      texts.append("\(kind == .save ? "+" : "-")\(place) \(record.name)")
+    }
+    try values.encode(recordZones, forKey: .recordZones)
+    try values.encode(texts, forKey: .records)
     try values.encode(hasUntrackedChanges, forKey: .untracked)
     try values.encodeIfPresent(databaseToken, forKey: .databaseToken)
     let tokens = zoneTokens.sorted { $0.key < $1.key }.map { ZoneToken(zone: $0.key, token: $0.value) }
     try values.encode(tokens, forKey: .zoneTokens)
     try values.encode(unfetchedZones, forKey: .unfetched)
     try values.encode(rereadZones.sorted(), forKey: .reread)
+  }
+}
+
+extension PendingRecordChange {
+  /// Reads the text of a state; `nil` for a kind or a form that is not known.
+  fileprivate init?(_ text: String, zones: [ZoneID]) {
+    let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, let place = Int(parts[0].dropFirst()), zones.indices.contains(place) else { return nil }
+    let record = RecordID(RecordName(String(parts[1])), in: zones[place])
+    switch parts[0].first {
+    case "+": self.init(.save, record)
+    case "-": self.init(.delete, record)
+    default: return nil
+    }
   }
 }

@@ -60,6 +60,20 @@ import VirgaWire
       ])
   }
 
+  @Test func aHandlerThatWaitsForItsOwnTaskIsFreed() throws {
+    let world = SyncWorld()
+    let phone = world.device()
+    let outcome = Holder<CKError.Code>()
+    phone.onEvent { event, engine in
+      guard case .willFetchChanges = event, outcome.value == nil else { return }
+      let task = Task(executorPreference: phone.time) { try await engine.fetchChanges() }
+      do { try await task.value } catch { outcome.value = (error as? CKError)?.code }
+    }
+    try phone.fetch()
+    #expect(outcome.value == .invalidArguments)
+    #expect(phone.events.filter { $0 == "didFetch" }.count == 1)
+  }
+
   @Test func cancellingEndsWhatHangs() throws {
     let world = SyncWorld()
     let phone = world.device()
