@@ -35,6 +35,7 @@ struct RecordMerge {
   mutating func apply(_ change: RecordChange, replaces: Bool) throws {
     try startFields(change, replaces: replaces)
     try Limits.check(change.fields.count, atMost: Limits.fieldsPerRecordMax, "fields in record '\(name)'")
+    fields.reserveCapacity(change.fields.count)
     for field in change.fields { try apply(field) }
     try Limits.check(fields.count, atMost: Limits.fieldsPerRecordMax, "fields in record '\(name)'")
     try apply(change.parent)

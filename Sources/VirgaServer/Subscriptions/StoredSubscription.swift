@@ -39,7 +39,8 @@ struct StoredSubscription: Hashable {
 
   init(_ entity: Entity) throws {
     let lines = entity.value.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
-    let words = String(decoding: lines.first ?? [], as: UTF8.self).split(separator: " ", maxSplits: 2)
+    let words = String(decoding: lines.first ?? [], as: UTF8.self).split(
+      separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
     guard lines.count == 3, words.count >= 2, let slash = entity.key.lastIndex(ofSeparators: 4) else {
       throw StoreError.damaged("subscription \(entity.key) cannot be read")
     }

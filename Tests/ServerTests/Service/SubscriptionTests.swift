@@ -62,6 +62,15 @@ import VirgaWire
     #expect(try harness.call(.subscriptionsList, in: .shared) == .subscriptions([]))
   }
 
+  @Test(arguments: [" lead", "a b ", "a/b", "zone", "database"]) func oddNamesAreKept(name: String) throws {
+    let harness = Harness()
+    try harness.makeZone(ZoneName(name))
+    let subscription = Subscription(
+      id: SubscriptionID(name), kind: .zone(ZoneSelector(ZoneName(name), owner: "_alice")))
+    _ = try modify(harness, .create, subscription)
+    #expect(try harness.call(.subscriptionsList) == .subscriptions([.subscription(subscription)]))
+  }
+
   @Test func creatingOverOtherContentFailsAndUpdatingNeedsOneThatIsThere() throws {
     let harness = Harness()
     let first = Subscription(id: "s", kind: .database)
