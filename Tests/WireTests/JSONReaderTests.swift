@@ -120,6 +120,22 @@ import Testing
     #expect(String(decoding: writer.bytes, as: UTF8.self) == #""a\"b\\c\n\r\t\u0001\u001f/é😀"# + "\u{2028}\"")
   }
 
+  @Test func everyStringComesBackWhereverItsSpecialCharactersStand() throws {
+    let pieces = ["\"", "\\", "\u{0}", "\u{1f}", "\u{7f}", "é", "\u{2028}", "😀", "\n", "/", "!", "#", "[", "]"]
+    for piece in pieces {
+      for before in 0..<18 {
+        for after in [0, 1, 7, 8, 9] {
+          let text = String(repeating: "a", count: before) + piece + String(repeating: "z", count: after) + piece
+          var writer = JSONWriter()
+          writer.string(text)
+          var reader = JSONReader(writer.bytes)
+          #expect(try reader.readString() == text)
+          try reader.finish()
+        }
+      }
+    }
+  }
+
   @Test func integersAreWrittenToTheLastDigit() {
     var writer = JSONWriter()
     writer.array([Int64.min, -1, 0, 9, 10, .max]) { $0.int($1) }

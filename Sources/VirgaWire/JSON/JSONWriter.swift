@@ -153,17 +153,19 @@ package struct JSONWriter: Sendable {
 
   private mutating func appendEscaped(_ utf8: UnsafeBufferPointer<UInt8>) {
     var start = 0
-    for index in utf8.indices where Self.needsEscape(utf8[index]) {
-      bytes.append(contentsOf: utf8[start..<index])
-      escape(utf8[index])
-      start = index + 1
+    var position = 0
+    while true {
+      position += plainByteCount(UnsafeRawBufferPointer(utf8)[position...])
+      guard position < utf8.count else { break }
+      let byte = utf8[position]
+      if byte < 0x80 {
+        bytes.append(contentsOf: utf8[start..<position])
+        escape(byte)
+        start = position + 1
+      }
+      position += 1
     }
     bytes.append(contentsOf: utf8[start...])
-  }
-
-  @inline(__always)
-  private static func needsEscape(_ byte: UInt8) -> Bool {
-    byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
   }
 
   private mutating func escape(_ byte: UInt8) {

@@ -1,0 +1,32 @@
+/// How many bytes at the beginning are printable ASCII or DEL, and neither quotation mark nor backslash: those that a
+/// JSON string may hold as they are. Looks at eight at a time.
+func plainByteCount(_ bytes: Slice<UnsafeRawBufferPointer>) -> Int {
+  let all = UnsafeRawBufferPointer(rebasing: bytes)
+  let count = all.count
+  var position = 0
+  while position + 8 <= count {
+    let word = all.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+    if hasSpecialByte(word) { break }
+    position += 8
+  }
+  while position < count, isPlain(all[position]) { position += 1 }
+  return position
+}
+
+@inline(__always)
+private func isPlain(_ byte: UInt8) -> Bool {
+  byte >= 0x20 && byte < 0x80 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+}
+
+/// Whether one of the eight bytes is not plain. The high bit of a byte of each term says so: a subtraction borrows into
+/// it from a byte that is too small, and a byte that is equal to another becomes 0 by exclusive or. A byte above a
+/// special one may be accused wrongly, which costs a second look and no more.
+@inline(__always)
+private func hasSpecialByte(_ word: UInt64) -> Bool {
+  let ones: UInt64 = 0x0101_0101_0101_0101
+  let highs: UInt64 = 0x8080_8080_8080_8080
+  let control = word &- ones &* 0x20
+  let quote = (word ^ ones &* UInt64(UInt8(ascii: "\""))) &- ones
+  let backslash = (word ^ ones &* UInt64(UInt8(ascii: "\\"))) &- ones
+  return (word | control | quote | backslash) & highs != 0
+}
