@@ -1,0 +1,111 @@
+import Testing
+import VirgaAuth
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+@Suite struct AccountLimitTests {
+  private let start = Timestamp(milliseconds: 1_800_000_000_000)
+
+  // MARK: Guesses
+
+  @Test func addressWaitsAfterTheLastAllowedGuessAndNotBefore() {
+    var limiter = GuessLimiter()
+    for guess in 1...Limits.wrongGuessesPerAddressMax {
+      #expect(limiter.wait(for: "a", now: start) == nil, "before guess \(guess)")
+      limiter.recordWrongGuess(from: "a", now: start)
+    }
+    #expect(limiter.wait(for: "a", now: start) == Limits.guessWindow)
+    #expect(limiter.wait(for: "b", now: start) == nil)
+    let end = start + Limits.guessWindow
+    #expect(limiter.wait(for: "a", now: end - .milliseconds(1)) == .milliseconds(1))
+    #expect(limiter.wait(for: "a", now: end) == nil)
+  }
+
+  @Test func windowBeginsAnewAfterItsEnd() {
+    var limiter = GuessLimiter()
+    limiter.recordWrongGuess(from: "a", now: start)
+    let later = start + Limits.guessWindow
+    for _ in 1..<Limits.wrongGuessesPerAddressMax { limiter.recordWrongGuess(from: "a", now: later) }
+    #expect(limiter.wait(for: "a", now: later) == nil)
+    limiter.recordWrongGuess(from: "a", now: later)
+    #expect(limiter.wait(for: "a", now: later) == Limits.guessWindow)
+  }
+
+  @Test func longestRememberedAddressIsForgottenForAnother() {
+    var limiter = GuessLimiter()
+    func block(_ address: String, at moment: Timestamp) {
+      for _ in 0..<Limits.wrongGuessesPerAddressMax { limiter.recordWrongGuess(from: address, now: moment) }
+    }
+    block("first", at: start)
+    for number in 1..<Limits.guessingAddressesMax {
+      limiter.recordWrongGuess(from: "\(number)", now: start + .milliseconds(1))
+    }
+    #expect(limiter.wait(for: "first", now: start + .milliseconds(2)) != nil)
+    limiter.recordWrongGuess(from: "one more", now: start + .milliseconds(2))
+    #expect(limiter.wait(for: "first", now: start + .milliseconds(2)) == nil)
+  }
+
+  // MARK: Pairing codes
+
+  @Test func serverHoldsSoManyCodesAndNoMore() throws {
+    var table = PairingTable()
+    var random = SystemRandom()
+    for number in 0..<Limits.pairingCodesMax {
+      _ = try table.invite(to: "account", by: DeviceID("\(number)"), now: start, random: &random)
+    }
+    let error = #expect(throws: ServiceError.self) {
+      _ = try table.invite(to: "account", by: "one more", now: start, random: &random)
+    }
+    #expect(error?.code == .throttled)
+    // A device may always replace its own, and the time makes room.
+    _ = try table.invite(to: "account", by: "0", now: start, random: &random)
+    _ = try table.invite(to: "account", by: "one more", now: start + Limits.pairingCodeAge, random: &random)
+  }
+
+  @Test func codesAreReadableAndForgiving() {
+    var random = SystemRandom()
+    for _ in 0..<200 {
+      let code = PairingCode.draw(length: PairingCode.pairingLength, using: &random)
+      #expect(code.count == 8)
+      #expect(!code.contains { "01ILOU".contains($0) })
+      let spelled = PairingCode.spelled(code)
+      #expect(spelled.count == 9)
+      #expect(PairingCode.plain(" \(spelled.lowercased()) ") == code)
+    }
+    #expect(PairingCode.spelled("ABCDEFGHJ") == "ABCD-EFGH-J")
+    #expect(PairingCode.spelled("") == "")
+  }
+
+  // MARK: Tokens and names
+
+  @Test func accountHoldsSoManyValidWebTokensAndNoMore() async throws {
+    let store = MemoryStore()
+    let start = start
+    let put: @Sendable (String, Timestamp) async throws -> Void = { digest, now in
+      let token = WebToken(account: "a", device: "d", container: "c", expires: now + Limits.webTokenAge)
+      try await store.write { try Accounts().putWebToken(digest: digest, token, in: $0, now: now) }
+    }
+    for number in 0..<Limits.webTokensPerAccountMax { try await put("\(number)", start) }
+    let error = await #expect(throws: ServiceError.self) { try await put("one more", start) }
+    #expect(error?.reason.hasPrefix(Reason.limitExceeded) == true)
+    // Those that have ended make room.
+    try await put("later", start + Limits.webTokenAge + .milliseconds(1))
+    let left = try await store.read { try $0.entities(.webToken, owner: "a").map(\.key) }
+    #expect(left == ["later"])
+  }
+
+  @Test(arguments: [
+    (Limits.deviceNameLengthMax - 1, true), (Limits.deviceNameLengthMax, true), (Limits.deviceNameLengthMax + 1, false),
+  ])
+  func deviceNameHasALength(length: Int, isGood: Bool) {
+    #expect((Device.objection(toName: String(repeating: "ñ", count: length)) == nil) == isGood)
+  }
+
+  @Test func clientSendsNamesThatTheServerTakes() async throws {
+    let world = AccountWorld()
+    for name in ["", "caf\u{e9}\u{1b}[2J", String(repeating: "x", count: 500), "Ana's phone"] {
+      #expect(try await world.device(name).describe().devices.count == 1)
+    }
+  }
+}
