@@ -104,6 +104,22 @@ import VirgaWire
     #expect(world.front.polls.count == 0)
   }
 
+  @Test func pollsTimeOutByTheClockThatIsHandedIn() async throws {
+    let world = try await FrontWorld()
+    let target = try await world.makePushTarget()
+    try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
+      group.addTask { try await world.send("GET", target).body }
+      try await world.untilParked(1)
+      group.addTask {
+        await world.front.run(clock: HurriedClock())
+        return nil
+      }
+      #expect(try await group.next() == [])
+      group.cancelAll()
+      #expect(try await group.next() == .some(nil))
+    }
+  }
+
   @Test func anUnknownTokenIsNotFound() async throws {
     let world = try await FrontWorld()
     #expect(try await world.send("GET", "/push/1/none").status == 404)
@@ -125,5 +141,16 @@ import VirgaWire
     #expect(await poll.wait() == .over)
     table.end(poll)
     #expect(table.count == 0)
+  }
+}
+
+/// A clock whose time passes as fast as it is waited for.
+private struct HurriedClock: Clock {
+  var now: ContinuousClock.Instant { ContinuousClock.now }
+  var minimumResolution: Duration { .seconds(1) }
+
+  func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
+    try Task.checkCancellation()
+    await Task.yield()
   }
 }
