@@ -1,28 +1,35 @@
 import Foundation
 import VirgaAuth
+import VirgaModel
 
-/// Which servers have refused this device an account, kept in its home: a program that starts anew then knows it without
-/// asking.
+/// That a server gives a device no account: it removed the device, or makes no accounts.
+struct AccountRefusal: Codable, Hashable, Sendable {
+  var reason: String
+  /// The device as which the home was known then; joining an account makes it another one, or the first.
+  var device: DeviceID?
+}
+
+/// Which servers have refused, kept in the home: a program that starts anew then knows it without asking.
 struct AccountRefusals: Sendable {
   private let file: SecureFile
 
   init(home: VirgaHome) { file = SecureFile(path: home.path + "/refused.json", content: .settings) }
 
-  /// Why the server refused; nil if it did not, or if nobody can tell.
-  func reason(endpoint: String) -> String? { reasons[endpoint] }
+  /// The refusal of one server; nil if there is none, or if nobody can tell.
+  func refusal(endpoint: String) -> AccountRefusal? { refusals[endpoint] }
 
-  /// Keeps the reason, or forgets it. Where that cannot be written, the next program asks the server once more.
-  func set(_ reason: String?, endpoint: String) {
-    var reasons = reasons
-    reasons[endpoint] = reason
+  /// Keeps a refusal, or forgets it. Where that cannot be written, the next program asks the server once more.
+  func set(_ refusal: AccountRefusal?, endpoint: String) {
+    var refusals = refusals
+    refusals[endpoint] = refusal
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    guard let bytes = try? encoder.encode(reasons) else { return }
+    guard let bytes = try? encoder.encode(refusals) else { return }
     try? file.write(Array(bytes))
   }
 
-  private var reasons: [String: String] {
+  private var refusals: [String: AccountRefusal] {
     guard let bytes = try? file.read() else { return [:] }
-    return (try? JSONDecoder().decode([String: String].self, from: Data(bytes))) ?? [:]
+    return (try? JSONDecoder().decode([String: AccountRefusal].self, from: Data(bytes))) ?? [:]
   }
 }

@@ -18,7 +18,7 @@ package final class Service: Sendable {
   private let lastAccount = Mutex<AccountID?>(nil)
   private let refusals: AccountRefusals
   /// Why the server gives this device no account, if it does not.
-  private let refusal: Mutex<String?>
+  private let refusal: Mutex<AccountRefusal?>
 
   /// - Parameter deviceName: What other devices of the account see.
   package init(
@@ -31,7 +31,7 @@ package final class Service: Sendable {
     self.transport = transport
     cacheFolder = home.path + "/cache"
     refusals = AccountRefusals(home: home)
-    refusal = Mutex(refusals.reason(endpoint: endpoint))
+    refusal = Mutex(refusals.refusal(endpoint: endpoint))
     accounts = AccountClient(
       home: home, endpoint: endpoint, transport: AccountRequests(endpoint: endpoint, transport: transport),
       deviceName: deviceName, now: now)
@@ -49,10 +49,11 @@ package final class Service: Sendable {
   /// What is known of the account without asking anybody. A device without an account counts as having one, because
   /// its first request makes one, unless the server has refused that.
   var accountStatus: CKAccountStatus {
-    if refusal.withLock({ $0 }) != nil { return .noAccount }
     do {
-      _ = try accounts.knownAccount()
-      return .available
+      let known = try accounts.knownAccount()
+      // A device that joined an account since is another one.
+      let isRefused = refusal.withLock { $0.map { $0.device == known?.device } ?? false }
+      return isRefused ? .noAccount : .available
     } catch {
       return .couldNotDetermine
     }
@@ -74,19 +75,23 @@ package final class Service: Sendable {
       return session
     } catch let error as AccountError {
       let error = CKError(error)
-      if error.code == .notAuthenticated, setRefusal(error.localizedDescription) { announceAccountChange() }
+      if error.code == .notAuthenticated {
+        let device = (try? accounts.knownAccount())?.device
+        let isNews = setRefusal(AccountRefusal(reason: error.localizedDescription, device: device))
+        if isNews { announceAccountChange() }
+      }
       throw error
     }
   }
 
   /// Keeps whether there is a refusal; answers whether that is news.
-  private func setRefusal(_ reason: String?) -> Bool {
-    let isNew = refusal.withLock { refusal in
-      defer { refusal = reason }
-      return (refusal == nil) != (reason == nil)
+  private func setRefusal(_ current: AccountRefusal?) -> Bool {
+    let isNews = refusal.withLock { refusal in
+      defer { refusal = current }
+      return refusal != current
     }
-    if isNew { refusals.set(reason, endpoint: endpoint) }
-    return isNew
+    if isNews { refusals.set(current, endpoint: endpoint) }
+    return isNews
   }
 
   private func announceAccountChange() { NotificationCenter.default.post(name: .CKAccountChanged, object: self) }

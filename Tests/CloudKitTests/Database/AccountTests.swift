@@ -35,6 +35,7 @@ struct AccountTests {
     let device = try TestServer(policy: .closed).device()
     #expect(await code { _ = try await device.database.allRecordZones() } == .notAuthenticated)
     #expect(try await device.container.accountStatus() == .noAccount)
+    #expect(try await device.restarted().container.accountStatus() == .noAccount)
   }
 
   @Test func sessionsThatEndedAreReplacedUnseen() async throws {
@@ -77,6 +78,11 @@ struct AccountTests {
     let restarted = laptop.restarted()
     restarted.network.cut()
     #expect(try await restarted.container.accountStatus() == .noAccount)
+    // Until it joins again.
+    restarted.network.heal()
+    try await phone.letIn(restarted, replacing: true)
+    #expect(try await restarted.container.accountStatus() == .available)
+    _ = try await restarted.database.allRecordZones()
   }
 
   @Test func unreadableHomeCannotBeDetermined() async throws {

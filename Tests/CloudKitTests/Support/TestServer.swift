@@ -75,7 +75,8 @@ final class TestDevice: Sendable {
   func joined(as name: String) async throws -> TestDevice {
     let other = try TestDevice(name, server: server)
     try FileManager.default.createDirectory(atPath: other.home.path, withIntermediateDirectories: true)
-    return try await pair(with: other)
+    try await letIn(other)
+    return other
   }
 
   func removeDevice(named name: String) async throws {
@@ -85,15 +86,15 @@ final class TestDevice: Sendable {
     }
   }
 
-  private func pair(with other: TestDevice) async throws -> TestDevice {
+  /// Confirms another device that joins this one's account.
+  func letIn(_ other: TestDevice, replacing: Bool = false) async throws {
     let mine = accounts(of: self)
     let theirs = accounts(of: other)
     let code = try await mine.invite().code
-    async let joined = theirs.join(code: code, replacing: false) { _ in }
+    async let joined = theirs.join(code: code, replacing: replacing) { _ in }
     let candidate = try await mine.candidate(for: code)
     _ = try await mine.confirm(candidate, code: code, accepts: true)
     _ = try await joined
-    return other
   }
 
   private func accounts(of device: TestDevice) -> AccountClient {

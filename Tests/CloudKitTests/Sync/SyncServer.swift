@@ -126,8 +126,9 @@ final class SyncServer: Sendable {
     while true {
       let found = Mutex<[UInt8]?>(nil)
       try change { transaction in
-        let notification = try VirgaServer.Service().takeNotification(for: token, in: transaction)
-        found.withLock { $0 = notification }
+        guard let notification = try transaction.notifications(for: token, limit: 1).first else { return }
+        try transaction.removeNotifications([notification.id])
+        found.withLock { $0 = notification.payload }
       }
       if let notification = found.withLock({ $0 }) { return TransportResponse(status: 200, body: notification) }
       await withTaskCancellationHandler {
