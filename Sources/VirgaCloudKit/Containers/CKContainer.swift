@@ -93,7 +93,9 @@ private enum Process {
   static let service = settings.service
 
   private static let settings: (container: ContainerID, service: Service) = {
-    let program = CommandLine.arguments.first ?? "program"
+    // What the program was called by need not say where it lies.
+    let file = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    let program = file ?? CommandLine.arguments.first ?? "program"
     let variables = ProcessInfo.processInfo.environment
     do {
       let settings = try ServiceSettings(environment: variables, program: program)
