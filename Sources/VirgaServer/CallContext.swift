@@ -61,6 +61,8 @@ public struct CallContext: Sendable {
   /// Feeds identifiers and incarnations; seeded by the shell.
   public var random: any RandomNumberGenerator & Sendable
   public var urls: any URLMaker
+  /// Seals the values of encrypted fields; without it they are stored as they are.
+  public var cipher: (any FieldCipher)?
   /// The logical client (`clientId`), which is not told of its own changes.
   public var clientID: String?
   /// Whether the client asked for our extensions (`X-Virga-Extensions: 1`).

@@ -52,6 +52,9 @@ package struct ServerSecrets: Sendable {
     Hex.encode(mac(of: Array(container.rawValue.utf8), for: .apiToken))
   }
 
+  /// The key under which the values of encrypted fields are kept.
+  package var fieldKey: FieldKey { FieldKey(key: mac(of: [], for: .fields)) }
+
   /// What a signature is for. A signature for one purpose is none for another.
   package enum Purpose: String, Sendable {
     case serverID = "server"
@@ -60,6 +63,7 @@ package struct ServerSecrets: Sendable {
     case uploadURL = "upload"
     case downloadURL = "download"
     case pushURL = "push"
+    case fields = "fields"
   }
 
   /// Signs a text; 43 characters that may stand in a URL or a header.

@@ -45,6 +45,7 @@ extension Front {
       endpoint: endpoint, principal: principal, now: configuration.now(), random: configuration.makeRandom(),
       urls: urls(for: head))
     let query = QueryParameters(of: head)
+    context.cipher = fieldKey
     context.clientID = query["clientId"]
     context.wantsSyncToken = query.isTrue("getCurrentSyncToken")
     context.wantsExtensions = head.headers["X-Virga-Extensions"] == "1"

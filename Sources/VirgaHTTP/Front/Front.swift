@@ -16,6 +16,7 @@ package final class Front: HTTPHandler {
   let assets: AssetFolder
   let polls: PollTable
   let secrets: ServerSecrets
+  let fieldKey: FieldKey
 
   /// - Throws: `AssetFolderError` when the folders of the data folder cannot be made or cleared.
   package init(
@@ -24,6 +25,7 @@ package final class Front: HTTPHandler {
     self.configuration = configuration
     self.store = store
     self.secrets = secrets
+    fieldKey = secrets.fieldKey
     assets = try AssetFolder(in: configuration.folder)
     polls = PollTable(seconds: configuration.pollTime)
     authenticator = Authenticator(

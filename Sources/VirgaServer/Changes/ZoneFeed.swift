@@ -48,7 +48,7 @@ struct ZoneFeed {
       limit: try pageLimit(request.resultsLimit, context: context), bytesLeft: bytesLeft,
       types: request.desiredRecordTypes.map(Set.init))
     let view = RecordView(
-      zone: zone.id, desiredKeys: request.desiredKeys, numbersAsStrings: request.numbersAsStrings, context: context)
+      zone: zone, desiredKeys: request.desiredKeys, numbersAsStrings: request.numbersAsStrings, context: context)
     let token =
       request.isReversed
       ? try readBackward(request, row: row, view: view, into: &page)

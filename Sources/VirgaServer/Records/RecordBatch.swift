@@ -43,6 +43,7 @@ struct RecordBatch {
   private var schemas: SchemaBook
   private var spentReceipts: Set<String> = []
   private let wholeView: RecordView
+  private let seal: FieldSeal
 
   init(
     _ request: RecordsModifyRequest, access: Access, zone: OpenZone, transaction: any WriteTransaction,
@@ -54,7 +55,8 @@ struct RecordBatch {
     self.transaction = transaction
     isAtomic = request.isAtomic && !zone.isDefault
     schemas = SchemaBook(context.endpoint, in: transaction)
-    wholeView = RecordView(zone: zone.id, context: context)
+    wholeView = RecordView(zone: zone, context: context)
+    seal = zone.seal(context)
     entries.reserveCapacity(request.operations.count)
     indexByName.reserveCapacity(request.operations.count)
     for operation in request.operations {
@@ -155,7 +157,7 @@ extension RecordBatch {
     guard let type = change.type ?? live?.type else { throw ServiceError.badRequest("recordType is missing") }
     var merge = RecordMerge(
       name: entry.name, zone: zone.id, scope: access.scope, schema: try schemas.draft(of: type),
-      assets: AssetLedger(context, spent: spentReceipts, in: transaction), live: live)
+      assets: AssetLedger(context, spent: spentReceipts, in: transaction), live: live, seal: seal)
     try merge.apply(change, replaces: kind.replaces)
     schemas.keep(merge.schema)
     spentReceipts = merge.assets.spent
@@ -163,7 +165,7 @@ extension RecordBatch {
     let stamp = context.stamp(by: access.user ?? .defaultOwner)
     var record = StoredRecord(
       name: entry.name, type: type, sequence: 0, created: live?.created ?? stamp, modified: stamp,
-      fieldsJSON: merge.fieldsJSON)
+      fieldsJSON: merge.hasEncryptedFields ? try seal.seal(merge.fieldsJSON, of: entry.name) : merge.fieldsJSON)
     record.parent = merge.parent
     record.share = live?.share
     record.shortGUID = live?.shortGUID ?? (change.createShortGUID ? context.makeSecret() : nil)
@@ -240,7 +242,7 @@ extension RecordBatch {
   func results(context: CallContext) throws -> [RecordResult] {
     func view(_ desiredKeys: [FieldName]?) -> RecordView {
       RecordView(
-        zone: zone.id, desiredKeys: desiredKeys, numbersAsStrings: request.numbersAsStrings, context: context)
+        zone: zone, desiredKeys: desiredKeys, numbersAsStrings: request.numbersAsStrings, context: context)
     }
     let shared = view(request.desiredKeys)
     return try entries.map { entry in

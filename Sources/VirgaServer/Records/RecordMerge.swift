@@ -7,11 +7,14 @@ struct RecordMerge {
   let zone: ZoneID
   let scope: DatabaseScope
   let live: StoredRecord?
+  /// Opens the live record's fields.
+  let seal: FieldSeal
   private(set) var schema: RecordTypeSchema
   private(set) var assets: AssetLedger
   private(set) var parent: Reference?
   private(set) var unknownMembers: [UInt8]
   private(set) var fieldsJSON: [UInt8] = []
+  private(set) var hasEncryptedFields = false
   private(set) var assetChecksums: [String] = []
   /// What the record refers to, and the part of it that the request sets.
   private(set) var references: [StoredReference] = []
@@ -20,7 +23,7 @@ struct RecordMerge {
 
   init(
     name: RecordName, zone: ZoneID, scope: DatabaseScope, schema: RecordTypeSchema, assets: AssetLedger,
-    live: StoredRecord?
+    live: StoredRecord?, seal: FieldSeal
   ) {
     self.name = name
     self.zone = zone
@@ -28,6 +31,7 @@ struct RecordMerge {
     self.schema = schema
     self.assets = assets
     self.live = live
+    self.seal = seal
     parent = live?.parent
     unknownMembers = live?.unknownMembers ?? []
   }
@@ -51,7 +55,7 @@ struct RecordMerge {
     guard let live else { return }
     let hasAssets = change.fields.contains { $0.field?.value.assets.isEmpty == false }
     guard !replaces || hasAssets else { return }
-    let old = try live.fields()
+    let old = try seal.fields(of: live)
     if hasAssets { assets.held = old.flatMap(\.field.value.assets) }
     if !replaces { fields = old }
   }
@@ -127,6 +131,7 @@ struct RecordMerge {
   private mutating func collect() {
     var seen: Set<StoredReference> = []
     for element in fields {
+      if element.field.isEncrypted { hasEncryptedFields = true }
       assetChecksums += element.field.value.assets.map(\.fileChecksum)
       for reference in element.field.value.indexedReferences where seen.insert(reference).inserted {
         references.append(reference)

@@ -5,9 +5,11 @@ import VirgaWire
 struct RecordView {
   let zone: ZoneID
   private let fields: FieldsView
+  private let seal: FieldSeal
 
-  init(zone: ZoneID, desiredKeys: [FieldName]? = nil, numbersAsStrings: Bool = false, context: CallContext) {
-    self.zone = zone
+  init(zone: OpenZone, desiredKeys: [FieldName]? = nil, numbersAsStrings: Bool = false, context: CallContext) {
+    self.zone = zone.id
+    seal = zone.seal(context)
     let urls = context.urls
     let expires = context.now + Limits.downloadURLAge
     fields = FieldsView(desiredKeys: desiredKeys, numbersAsStrings: numbersAsStrings) { checksum, size in
@@ -34,19 +36,33 @@ struct RecordView {
 
   private func shownFields(of record: StoredRecord) throws -> [UInt8] {
     if fields.desiredKeys?.isEmpty == true { return Array("{}".utf8) }
+    let json = try seal.open(record)
     // Stored fields travel as they are unless something in them depends on the request.
     let isPlain = fields.isPlain && !record.hasAssets && record.assetChecksums.isEmpty
-    return isPlain ? record.fieldsJSON : try record.readingFields { try fields.apply(to: $0) }
+    return isPlain ? json : try record.reading(json) { try fields.apply(to: $0) }
+  }
+}
+
+extension OpenZone {
+  func seal(_ context: CallContext) -> FieldSeal { FieldSeal(database, id.name, context: context) }
+}
+
+extension FieldSeal {
+  /// The record's fields as JSON that can travel.
+  func open(_ record: StoredRecord) throws -> [UInt8] {
+    try record.reading(record.fieldsJSON) { try open($0, of: record.name) }
+  }
+
+  func fields(of record: StoredRecord) throws -> Fields {
+    try record.reading(open(record)) { try Fields(json: $0) }
   }
 }
 
 extension StoredRecord {
-  func fields() throws -> Fields { try readingFields { try Fields(json: $0) } }
-
   /// What a store gives back it was given; anything else is damage, and no fault of the caller's.
-  func readingFields<Value>(_ read: ([UInt8]) throws -> Value) throws -> Value {
+  fileprivate func reading<Value>(_ json: [UInt8], _ read: ([UInt8]) throws -> Value) throws -> Value {
     do {
-      return try read(fieldsJSON)
+      return try read(json)
     } catch let error as WireError {
       throw StoreError.damaged("the fields of record '\(name)' cannot be read: expected \(error.expected)")
     }

@@ -10,7 +10,7 @@ extension Service {
     let zone = try access.openZone(request.zone, in: transaction)
     func view(_ desiredKeys: [FieldName]?) -> RecordView {
       RecordView(
-        zone: zone.id, desiredKeys: desiredKeys, numbersAsStrings: request.numbersAsStrings, context: context)
+        zone: zone, desiredKeys: desiredKeys, numbersAsStrings: request.numbersAsStrings, context: context)
     }
     let shared = view(request.desiredKeys)
     let records = try request.records.map { item -> RecordResult in

@@ -9,6 +9,7 @@ final class Harness {
   var now = Timestamp(milliseconds: 1_700_000_000_000)
   var random = SplitMix(seed: 1)
   var wakes: Set<String> = []
+  var cipher: (any FieldCipher)?
 
   struct Caller {
     var principal: Principal
@@ -55,6 +56,7 @@ final class Harness {
       endpoint: endpoint, principal: caller.principal, now: now, random: SplitMix(seed: random.next()), urls: TestURLs()
     )
     context.clientID = caller.clientID
+    context.cipher = cipher
     context.wantsExtensions = wishes.extensions
     context.wantsSyncToken = wishes.syncToken
     context.recordsPerPageMax = wishes.pageMax
@@ -81,6 +83,16 @@ final class Harness {
     } catch let error as ServiceError {
       return error
     }
+  }
+}
+
+/// Nobody would call it safe, but it hides texts and notices another key or place.
+struct TestCipher: FieldCipher {
+  var key: UInt8 = 0x5a
+  func seal(_ plain: [UInt8], for place: [UInt8]) -> [UInt8] { (place + [0, key] + plain).map { $0 ^ key } }
+  func open(_ sealed: [UInt8], for place: [UInt8]) -> [UInt8]? {
+    let plain = sealed.map { $0 ^ key }
+    return plain.starts(with: place + [0, key]) ? Array(plain.dropFirst(place.count + 2)) : nil
   }
 }
 

@@ -121,6 +121,40 @@ import VirgaWire
         "Attempt to save encrypted data in non encrypted field type") == true)
   }
 
+  @Test func theStoreDoesNotHoldThePlainTextOfEncryptedFields() throws {
+    // C92
+    let harness = try Harness.withZone()
+    harness.cipher = TestCipher()
+    var fields: Fields = ["open": .string("visible text"), "pages": .int64(3)]
+    fields["secret"] = Field(.string("hidden \"text\""), isEncrypted: true)
+    fields["list"] = Field(.int64List([1, 2]), isEncrypted: true)
+    let saved = try harness.modify(.create("r", fields)).record!
+    #expect(try saved.fields == fields)
+    #expect(try harness.record("r") == saved)
+    #expect(try harness.page().records[0].record == saved)
+    func stored() throws -> String {
+      try harness.write { transaction in
+        let key = DatabaseKey(container: "iCloud.test", environment: .development, owner: "_alice")
+        let zone = try transaction.zone("Diary", in: key)!
+        return String(decoding: try transaction.record("r", in: zone)!.fieldsJSON, as: UTF8.self)
+      }
+    }
+    #expect(try stored().contains("visible text"))
+    #expect(try !stored().contains("hidden") && !stored().contains("[1,2]"))
+
+    let merged = try harness.modify(.update("r", tag: saved.tag, ["pages": .int64(4)])).record!
+    fields["pages"] = Field(.int64(4))
+    #expect(try merged.fields == fields)
+    let stale = try harness.modify(.update("r", tag: saved.tag)).failure
+    #expect(stale?.serverRecord == merged && stale?.ancestorRecord == saved)
+
+    harness.cipher = TestCipher(key: 0x3c)
+    #expect(throws: StoreError.self) { try harness.record("r") }
+    harness.cipher = nil
+    #expect(throws: StoreError.self) { try harness.record("r") }
+    #expect(try harness.modify(.create("plain", ["open": .string("x")])).record != nil)
+  }
+
   @Test func productionAddsNothingUntilTheSchemaIsDeployed() throws {
     // C47
     let harness = try Harness.withZone()

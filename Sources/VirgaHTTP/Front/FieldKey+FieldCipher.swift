@@ -1,0 +1,4 @@
+import VirgaAuth
+import VirgaServer
+
+extension FieldKey: FieldCipher {}

@@ -1,0 +1,102 @@
+import VirgaModel
+import VirgaWire
+
+/// Hides the values of encrypted fields from whoever gets hold of the store without the server's key.
+public protocol FieldCipher: Sendable {
+  /// - Parameter place: What the bytes belong to; they open for the same place only.
+  func seal(_ plain: [UInt8], for place: [UInt8]) -> [UInt8]
+  /// - Returns: `nil` if the bytes were not sealed with this key for this place.
+  func open(_ sealed: [UInt8], for place: [UInt8]) -> [UInt8]?
+}
+
+/// Seals a record's encrypted fields on their way into the store and opens them on their way out.
+///
+/// Sealed fields are stored as a byte 1 and then the fields' JSON, in which each encrypted value is the Base64 of its
+/// sealed JSON. Fields without encrypted values are stored as they travel.
+struct FieldSeal {
+  private static let mark: UInt8 = 1
+
+  private let cipher: (any FieldCipher)?
+  private let place: [UInt8]
+
+  init(_ database: DatabaseKey, _ zone: ZoneName, context: CallContext) {
+    cipher = context.cipher
+    guard cipher != nil else {
+      place = []
+      return
+    }
+    let parts = [
+      database.container.rawValue, database.environment.rawValue, database.owner?.rawValue ?? "", zone.rawValue,
+    ]
+    place = Array(parts.joined(separator: "\n").utf8)
+  }
+
+  func seal(_ json: [UInt8], of record: RecordName) throws -> [UInt8] {
+    guard let cipher else { return json }
+    return try [Self.mark]
+      + rewrite(json, of: record) { value, place in
+        var writer = JSONWriter()
+        writer.base64(cipher.seal(value, for: place))
+        return writer.bytes
+      }
+  }
+
+  /// - Throws: `StoreError.damaged` when the values cannot be opened.
+  func open(_ stored: [UInt8], of record: RecordName) throws -> [UInt8] {
+    guard stored.first == Self.mark else { return stored }
+    let damage = StoreError.damaged("the encrypted fields of record '\(record)' do not open with this server's key")
+    guard let cipher else { throw damage }
+    return try rewrite(Array(stored.dropFirst()), of: record) { value, place in
+      var reader = JSONReader(value)
+      guard let sealed = [UInt8](base64: try reader.readString()), let plain = cipher.open(sealed, for: place) else {
+        throw damage
+      }
+      return plain
+    }
+  }
+
+  /// Replaces the JSON of each encrypted value; the rest stays as it is.
+  private func rewrite(
+    _ json: [UInt8], of record: RecordName, _ replace: (_ value: [UInt8], _ place: [UInt8]) throws -> [UInt8]
+  ) throws -> [UInt8] {
+    var reader = JSONReader(json)
+    var writer = JSONWriter(capacity: json.count + 128)
+    writer.beginObject()
+    try reader.beginObject()
+    while let name = try reader.nextKey() {
+      writer.key(name)
+      let raw = try reader.readRaw()
+      guard let (value, type) = try Self.encryptedParts(of: raw) else {
+        writer.raw(raw)
+        continue
+      }
+      let place = place + Array("\n\(record)\n\(name)".utf8)
+      writer.beginObject()
+      writer.key("value")
+      writer.raw(try replace(value, place))
+      writer.member("type", type)
+      writer.member("isEncrypted", true)
+      writer.endObject()
+    }
+    writer.endObject()
+    return writer.bytes
+  }
+
+  /// Value and type of an encrypted field; `nil` for any other.
+  private static func encryptedParts(of field: [UInt8]) throws -> (value: [UInt8], type: String)? {
+    var reader = JSONReader(field)
+    var value: [UInt8] = []
+    var type = ""
+    var isEncrypted = false
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      switch key {
+      case "value": value = try reader.readRaw()
+      case "type": type = try reader.readString()
+      case "isEncrypted": isEncrypted = try reader.readBool()
+      default: try reader.skipValue()
+      }
+    }
+    return isEncrypted ? (value, type) : nil
+  }
+}
