@@ -14,8 +14,8 @@ extension Reply {
     switch self {
     case .records(let reply): reply.write(into: &writer, style)
     case .recordChanges(let page): page.write(into: &writer, withZone: false, style)
-    case .databaseChanges(let reply): reply.write(into: &writer, tokenKey: "syncToken", style)
-    case .zonesChanges(let reply): reply.write(into: &writer, tokenKey: "metaSyncToken", style)
+    case .databaseChanges(let reply): reply.write(into: &writer, tokenKey: "syncToken", zonesHaveTokens: false, style)
+    case .zonesChanges(let reply): reply.write(into: &writer, tokenKey: "metaSyncToken", zonesHaveTokens: true, style)
     case .user(let name): Self.write(name, into: &writer)
     case .pushToken(let reply): reply.write(into: &writer)
     case .empty: writer.raw("{}".utf8)

@@ -113,9 +113,10 @@ extension DatabaseChangesRequest {
 // MARK: Replies
 
 extension ZoneResult {
-  func write(into writer: inout JSONWriter, _ style: ReplyStyle) {
+  /// - Parameter withToken: Whether the zone's own token is written.
+  func write(into writer: inout JSONWriter, withToken: Bool = true, _ style: ReplyStyle) {
     switch self {
-    case .zone(let zone): zone.write(into: &writer, style)
+    case .zone(let zone): zone.write(into: &writer, withToken: withToken, style)
     case .failure(let zone, let error): writer.failure(of: zone, error, style)
     }
   }
@@ -152,12 +153,12 @@ extension ZoneResult {
 }
 
 extension ZoneEnvelope {
-  fileprivate func write(into writer: inout JSONWriter, _ style: ReplyStyle) {
+  fileprivate func write(into writer: inout JSONWriter, withToken: Bool, _ style: ReplyStyle) {
     writer.beginObject()
     writer.key("zoneID")
     id.write(into: &writer)
     if !isDeleted {
-      writer.member("syncToken", ifPresent: syncToken)
+      if withToken { writer.member("syncToken", ifPresent: syncToken) }
       if style.extensions { writer.member("atomic", isAtomic) }
     }
     writer.member("deleted", isDeleted)
@@ -167,10 +168,13 @@ extension ZoneEnvelope {
 }
 
 extension DatabaseChangesReply {
-  func write(into writer: inout JSONWriter, tokenKey: StaticString, _ style: ReplyStyle) {
+  /// - Parameter zonesHaveTokens: False for `changes/database`, where a strict client (pyicloud) refuses the key.
+  func write(
+    into writer: inout JSONWriter, tokenKey: StaticString, zonesHaveTokens: Bool, _ style: ReplyStyle
+  ) {
     writer.beginObject()
     writer.key("zones")
-    writer.array(zones) { $1.write(into: &$0, style) }
+    writer.array(zones) { $1.write(into: &$0, withToken: zonesHaveTokens || style.extensions, style) }
     writer.member(tokenKey, syncToken)
     writer.member("moreComing", moreComing)
     writer.endObject()
