@@ -223,9 +223,9 @@ import VirgaSync
     world.pass(.seconds(1))
     let before = world.fetchCount
     world.take(.push)
-    world.pass(.milliseconds(49))
+    world.pass(.milliseconds(19))
     world.onTell = { if case .willFetch = $0 { [.push] } else { [] } }
-    world.pass(.milliseconds(10))
+    world.pass(.milliseconds(5))
     world.onTell = { _ in [] }
     world.pass(.seconds(1))
     #expect(world.fetchCount == before + 2)

@@ -1,3 +1,4 @@
+import Foundation
 import VirgaModel
 
 extension CKSyncEngine {
@@ -15,7 +16,7 @@ extension CKSyncEngine {
       self.atomicByZone = atomicByZone
     }
 
-    /// Walks the changes in order and takes what fits into one request.
+    /// Walks the changes in order and takes what fits into one request, with at most 64 MB of new assets.
     /// - Parameter recordProvider: Gives the record to save; `nil` skips the change, which stays pending.
     /// - Returns: `nil` if nothing remains.
     public init?(
@@ -23,6 +24,7 @@ extension CKSyncEngine {
     ) async {
       self.init()
       var bytes = 0
+      var assetBytes: Int64 = 0
       for change in pendingChanges {
         if recordsToSave.count + recordIDsToDelete.count == Limits.operationsPerRequestMax { break }
         switch change {
@@ -30,7 +32,9 @@ extension CKSyncEngine {
         case .saveRecord(let recordID):
           guard let record = await recordProvider(recordID) else { continue }
           bytes += record.estimatedUploadBytes
-          if bytes > Self.bytesMax, !recordsToSave.isEmpty || !recordIDsToDelete.isEmpty { return }
+          assetBytes += record.bytesOfAssetsToUpload
+          let isFull = bytes > Self.bytesMax || assetBytes > Self.assetBytesMax
+          if isFull, !recordsToSave.isEmpty || !recordIDsToDelete.isEmpty { return }
           recordsToSave.append(record)
         }
       }
@@ -39,6 +43,10 @@ extension CKSyncEngine {
 
     /// Bytes of records in one request, without assets (CloudKit's limitExceeded page: 2 MB).
     static let bytesMax = 2 << 20
+
+    /// Bytes of assets that are uploaded before the records of one request are saved. An interruption then costs no more
+    /// than that.
+    static let assetBytesMax: Int64 = 64 << 20
 
     public var description: String {
       "<RecordZoneChangeBatch saves=\(recordsToSave.count) deletions=\(recordIDsToDelete.count)"
@@ -54,6 +62,18 @@ extension CKRecord {
       state.changes.keys.reduce(200) { sum, name in
         sum + name.rawValue.utf8.count + (state.record.fields[name]?.value.estimatedBytes ?? 8)
       }
+    }
+  }
+}
+
+extension CKRecord {
+  fileprivate var bytesOfAssetsToUpload: Int64 {
+    let assets = state.withLock { state in state.changes.keys.flatMap { state.assets[$0] ?? [] } }
+    return assets.filter { !$0.isUploaded }.reduce(0) { sum, asset in
+      // A file that cannot be looked at fails its record later, with a reason.
+      guard let path = asset.fileURL?.path, let size = try? FileManager.default.attributesOfItem(atPath: path)[.size]
+      else { return sum }
+      return sum + ((size as? NSNumber)?.int64Value ?? 0)
     }
   }
 }

@@ -86,7 +86,9 @@ final class SyncShell: Sendable {
     if let observation = observation.withLock({ $0 }) {
       NotificationCenter.default.removeObserver(observation.token)
     }
-    for call in calls { call.continuation?.resume(throwing: CKError(.operationCancelled, "The engine is gone.")) }
+    for call in calls {
+      call.continuation?.resume(throwing: CKError(.operationCancelled, "The engine or its delegate is gone."))
+    }
   }
 
   var machineState: SyncState { core.withLock { $0.machine.state } }
@@ -239,7 +241,7 @@ final class SyncShell: Sendable {
           return false
         }
         if isShutDown {
-          continuation.resume(throwing: CKError(.operationCancelled, "The engine is gone."))
+          continuation.resume(throwing: CKError(.operationCancelled, "The engine or its delegate is gone."))
         } else {
           submit(event)
           if Task.isCancelled { submit(.cancelCall(id)) }

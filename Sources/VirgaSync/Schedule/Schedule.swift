@@ -70,8 +70,8 @@ struct Schedule: Sendable {
   /// additions go on, but not past the spacing.
   func sendTime(forAdditionAt now: Timestamp, policy: SyncPolicy) -> Timestamp {
     guard let last = send.lastStart else { return send.due ?? now + policy.sendDelay }
-    let latest = max(last + policy.sendSpacing, now)
+    let latest = last + policy.sendSpacing
     if latest <= now { return send.due ?? now + policy.sendDelay }
-    return min(latest, now + policy.sendQuiet)
+    return min(latest, max(now + policy.sendQuiet, last + policy.sendSpacingMin))
   }
 }

@@ -4,12 +4,14 @@ import VirgaModel
 package struct SyncPolicy: Sendable {
   /// From an addition to the send that it causes, if none happened lately.
   package var sendDelay: Duration = .milliseconds(200)
-  /// After a send, the next one waits until additions have paused for this long …
-  package var sendQuiet: Duration = .seconds(1)
+  /// The least time between two sends.
+  package var sendSpacingMin: Duration = .seconds(1)
+  /// Soon after a send, the next one waits until additions have paused for this long …
+  package var sendQuiet: Duration = .milliseconds(300)
   /// … but not longer than this after the last send, while they go on.
   package var sendSpacing: Duration = .seconds(5)
   /// From a push to the fetch that it causes; pushes in between need no fetch of their own.
-  package var pushDelay: Duration = .milliseconds(50)
+  package var pushDelay: Duration = .milliseconds(20)
   /// From a change of the state to the report of it.
   package var reportDelay: Duration = .milliseconds(100)
   /// Between fetches while pushes can arrive, and while they cannot: a push is a hint, never the only trigger.
