@@ -36,6 +36,7 @@ let package = Package(
     // Both sides.
     module("VirgaModel"),
     module("VirgaWire", ["VirgaModel"]),
+    module("VirgaSchema", ["VirgaModel"]),
     module("VirgaAuth", ["VirgaModel", "VirgaWire", "COpenSSL"]),
     module("VirgaSQLite", ["CSQLite"]),
 
@@ -76,6 +77,7 @@ let package = Package(
 
     // Tests.
     tests("WireTests", ["VirgaModel", "VirgaWire"], exclude: ["Fixtures"]),
+    tests("SchemaTests", ["TestSupport", "VirgaModel", "VirgaSchema"]),
     tests("ServerTests", ["VirgaModel", "VirgaWire", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite"]),
     tests("HTTPTests", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "CLinux"]),
     tests(

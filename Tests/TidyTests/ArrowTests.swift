@@ -5,6 +5,7 @@ import Testing
 private let arrows: [String: Set<String>] = [
   "VirgaModel": [],
   "VirgaWire": ["VirgaModel"],
+  "VirgaSchema": ["VirgaModel"],
   "VirgaAuth": ["VirgaModel", "VirgaWire", "COpenSSL"],
   "VirgaSQLite": ["CSQLite"],
   "VirgaServer": ["VirgaModel", "VirgaWire"],
@@ -20,7 +21,7 @@ private let arrows: [String: Set<String>] = [
 ]
 
 /// What the pure targets may import besides: nothing that knows time, files or sockets.
-private let pureTargets: Set<String> = ["VirgaModel", "VirgaWire", "VirgaServer", "VirgaSync"]
+private let pureTargets: Set<String> = ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaServer", "VirgaSync"]
 private let pureImports: Set<String> = ["FoundationEssentials", "Synchronization"]
 
 private let clientTargets: Set<String> = ["VirgaSync", "VirgaPredicates", "VirgaCloudKit", "CloudKit"]
