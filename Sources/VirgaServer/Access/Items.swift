@@ -12,7 +12,7 @@ func itemResult<Value>(failure: (ServiceError) -> Value, _ body: () throws -> Va
 
 extension Limits {
   /// - Throws: `limitExceeded`, saying what there are too many of.
-  static func check(_ count: Int, atMost limit: Int, _ what: String) throws {
-    if count > limit { throw ServiceError.limitExceeded(what, observed: count, limit: limit) }
+  static func check(_ count: Int, atMost limit: Int, _ what: @autoclosure () -> String) throws {
+    if count > limit { throw ServiceError.limitExceeded(what(), observed: count, limit: limit) }
   }
 }

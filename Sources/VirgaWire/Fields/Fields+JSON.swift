@@ -152,7 +152,7 @@ extension Fields {
   /// The fields as a store keeps them: assets without receipts and download URLs.
   /// - Precondition: All doubles are finite.
   public var storedJSON: [UInt8] {
-    var writer = JSONWriter(capacity: 64 * count)
+    var writer = JSONWriter(capacity: storedCapacity)
     writer.beginObject()
     for element in self {
       writer.key(element.name.rawValue)
@@ -166,6 +166,17 @@ extension Fields {
     }
     writer.endObject()
     return writer.bytes
+  }
+
+  /// About as many bytes as the fields take, so that long texts do not make the writer grow.
+  private var storedCapacity: Int {
+    reduce(16) { sum, element in
+      switch element.field.value {
+      case .string(let text): sum + 64 + text.utf8.count
+      case .bytes(let bytes): sum + 64 + bytes.count * 4 / 3
+      default: sum + 64
+      }
+    }
   }
 
   func write(into writer: inout JSONWriter) {

@@ -141,7 +141,14 @@ package struct JSONWriter: Sendable {
       bytes.append(UInt8(ascii: "0") + UInt8(remainder))
       magnitude = quotient
     } while magnitude > 0
-    bytes[start...].reverse()
+    // Reversing a slice would copy it.
+    var low = start
+    var high = bytes.count - 1
+    while low < high {
+      bytes.swapAt(low, high)
+      low += 1
+      high -= 1
+    }
   }
 
   private mutating func quote(_ text: String) {
