@@ -12,7 +12,10 @@ let strict: [SwiftSetting] = [
 
 let package = Package(
   name: "Examples",
-  products: [.executable(name: "lanternly", targets: ["lanternly"])],
+  products: [
+    .executable(name: "lanternly", targets: ["lanternly"]),
+    .executable(name: "sample-export", targets: ["sample-export"]),
+  ],
   dependencies: [.package(name: "virga", path: "..")],
   targets: [
     .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
@@ -26,6 +29,10 @@ let package = Package(
       ],
       swiftSettings: strict),
     .executableTarget(name: "lanternly", dependencies: ["LanternlyCore"], swiftSettings: strict),
-    .testTarget(name: "LanternlyTests", dependencies: ["LanternlyCore", "lanternly"], swiftSettings: strict),
+    .executableTarget(name: "sample-export", dependencies: ["LanternlyCore"], swiftSettings: strict),
+    .testTarget(
+      name: "LanternlyTests",
+      dependencies: ["LanternlyCore", "lanternly", "sample-export", .product(name: "virga", package: "virga")],
+      swiftSettings: strict),
   ]
 )

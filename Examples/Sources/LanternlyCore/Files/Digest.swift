@@ -43,6 +43,13 @@ package struct Digest: ~Copyable {
     return digest.hex()
   }
 
+  /// What Day One names files by.
+  package static func md5(_ bytes: [UInt8]) -> String {
+    var digest = Digest(.md5)
+    bytes.withUnsafeBytes { digest.update($0) }
+    return digest.hex()
+  }
+
   /// A record name made from what it stands for: 32 hex digits of the parts' digest, each part ended by a zero byte.
   package static func name(of parts: [String]) -> String {
     String(sha256(parts.map { $0 + "\0" }.joined()).prefix(32))
