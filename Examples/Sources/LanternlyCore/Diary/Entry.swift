@@ -62,11 +62,11 @@ package struct Entry: Hashable, Sendable, Codable {
 
   package var tagNames: [String] { tags.keys.sorted() }
 
-  /// The first line that says something, without Markdown's signs before it.
+  /// The first line that says something, without Markdown's signs.
   package var title: String {
-    for line in text.split(whereSeparator: \.isNewline) {
-      let words = line.drop { $0 == "#" || $0 == ">" || $0 == "*" || $0 == "-" || $0 == " " }
-      if !words.isEmpty, !line.hasPrefix("![") { return String(words) }
+    for line in text.split(whereSeparator: \.isNewline) where !line.hasPrefix("![") {
+      let words = line.drop { "#>-* ".contains($0) }.filter { !"*`\u{200B}".contains($0) }
+      if !words.isEmpty { return String(words) }
     }
     return ""
   }
