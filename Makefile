@@ -27,9 +27,9 @@ build: install
 
 release: install
 	$(REPLAN)
-	$(SWIFT) build -c release --product virga
-	$(REPLAN)
+	$(SWIFT) build -c release $(EXAMPLES) --product virga
 	$(SWIFT) build -c release $(EXAMPLES) --product lanternly
+	$(SWIFT) build -c release $(EXAMPLES) --product sample-export
 	$(REPLAN)
 
 serve: install
