@@ -357,6 +357,23 @@ import VirgaSync
     #expect(world.pendingWords.isEmpty)
   }
 
+  /// A lost answer, and then a fetch by which the app learns that the change arrived.
+  @Test func aFailureIsForgottenWhenTheAppTakesItsChangesBack() {
+    var world = MachineWorld(automatic: true)
+    world.answer = { step in
+      if case .sendRecords = step { return .recordsSent(.failure(SyncFailure(.unreachable))) }
+      return MachineWorld.success(step)
+    }
+    world.save(record("a"))
+    world.pass(.milliseconds(500))
+    #expect(world.machine.status.sendFailure != nil)
+    world.handle(.remove(zones: [], records: [PendingRecordChange(.save, record("a"))]))
+    #expect(world.machine.status.sendFailure == nil)
+    let count = world.sendTimes.count
+    world.pass(.seconds(600))
+    #expect(world.sendTimes.count == count)
+  }
+
   @Test func scopeLimitsWhatIsSentAndTheRestStays() {
     var world = MachineWorld()
     world.handle(.add(zones: [PendingZoneChange(.save, diary), PendingZoneChange(.save, photos)], records: []))

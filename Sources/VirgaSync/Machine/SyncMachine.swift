@@ -96,11 +96,13 @@ package struct SyncMachine: Sendable {
       for change in zones { state.zones.remove(change.kind, change.zone) }
       for change in records { state.records.remove(change.kind, change.record) }
       noteStateChange()
+      forgetSendFailureIfNothingWaits()
     case .setUntrackedChanges(let value):
       let isNew = value != state.hasUntrackedChanges
       state.hasUntrackedChanges = value
       run?.untrackedAgain = value
       if value { noteAddition() } else if isNew { noteStateChange() }
+      forgetSendFailureIfNothingWaits()
     case .send(let id, let scope): calls.append((id, .send(scope)))
     case .fetch(let id, let scope): calls.append((id, .fetch(scope)))
     case .cancel(let id): cancel(id)
@@ -198,6 +200,15 @@ package struct SyncMachine: Sendable {
   private mutating func noteAddition() {
     noteStateChange()
     if isAutomatic { schedule.send.due = schedule.sendTime(forAdditionAt: now, policy: policy) }
+  }
+
+  /// A failure whose changes the app took back needs no further try, and nobody has to hear of it.
+  private mutating func forgetSendFailureIfNothingWaits() {
+    guard !hasChangesToSend else { return }
+    schedule.send.due = nil
+    schedule.send.notBefore = nil
+    schedule.send.failures = 0
+    schedule.send.lastFailure = nil
   }
 
   var hasChangesToSend: Bool { !state.zones.isEmpty || !state.records.isEmpty || state.hasUntrackedChanges }
