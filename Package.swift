@@ -41,7 +41,7 @@ let package = Package(
     module("VirgaSQLite", ["CSQLite"]),
 
     // Server side.
-    module("VirgaServer", ["VirgaModel", "VirgaWire"]),
+    module("VirgaServer", ["VirgaModel", "VirgaWire", "VirgaSchema"]),
     module("VirgaServerSQLite", ["VirgaModel", "VirgaServer", "VirgaSQLite"]),
     module("VirgaHTTP", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "CLinux"]),
 
@@ -78,7 +78,9 @@ let package = Package(
     // Tests.
     tests("WireTests", ["VirgaModel", "VirgaWire"], exclude: ["Fixtures"]),
     tests("SchemaTests", ["TestSupport", "VirgaModel", "VirgaSchema"]),
-    tests("ServerTests", ["VirgaModel", "VirgaWire", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite"]),
+    tests(
+      "ServerTests",
+      ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite"]),
     tests("HTTPTests", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "CLinux"]),
     tests(
       "CloudKitTests",

@@ -8,7 +8,7 @@ private let arrows: [String: Set<String>] = [
   "VirgaSchema": ["VirgaModel"],
   "VirgaAuth": ["VirgaModel", "VirgaWire", "COpenSSL"],
   "VirgaSQLite": ["CSQLite"],
-  "VirgaServer": ["VirgaModel", "VirgaWire"],
+  "VirgaServer": ["VirgaModel", "VirgaWire", "VirgaSchema"],
   "VirgaServerSQLite": ["VirgaModel", "VirgaServer", "VirgaSQLite"],
   "VirgaHTTP": ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "CLinux"],
   "VirgaSync": ["VirgaModel", "VirgaWire"],

@@ -31,6 +31,9 @@ struct FieldSeal {
     place = Array(parts.joined(separator: "\n").utf8)
   }
 
+  /// Whether stored fields have encrypted values: the JSON begins behind a mark then.
+  static func isSealed(_ stored: [UInt8]) -> Bool { stored.first == mark }
+
   func seal(_ json: [UInt8], of record: RecordName) throws -> [UInt8] {
     guard let cipher else { return json }
     return try [Self.mark]
@@ -43,7 +46,7 @@ struct FieldSeal {
 
   /// - Throws: `StoreError.damaged` when the values cannot be opened.
   func open(_ stored: [UInt8], of record: RecordName) throws -> [UInt8] {
-    guard stored.first == Self.mark else { return stored }
+    guard Self.isSealed(stored) else { return stored }
     let damage = StoreError.damaged("the encrypted fields of record '\(record)' do not open with this server's key")
     guard let cipher else { throw damage }
     return try rewrite(Array(stored.dropFirst()), of: record) { value, place in
@@ -83,7 +86,7 @@ struct FieldSeal {
   }
 
   /// Value and type of an encrypted field; `nil` for any other.
-  private static func encryptedParts(of field: [UInt8]) throws -> (value: [UInt8], type: String)? {
+  static func encryptedParts(of field: [UInt8]) throws -> (value: [UInt8], type: String)? {
     var reader = JSONReader(field)
     var value: [UInt8] = []
     var type = ""

@@ -129,15 +129,25 @@ struct RecordMerge {
   }
 
   private mutating func collect() {
+    hasEncryptedFields = fields.contains { $0.field.isEncrypted }
+    (assetChecksums, references) = fields.claims(parent: parent)
+  }
+}
+
+extension Fields {
+  /// The assets that the fields claim, and what they and the parent refer to, each once.
+  func claims(parent: Reference?) -> (assetChecksums: [String], references: [StoredReference]) {
+    var assetChecksums: [String] = []
+    var references: [StoredReference] = []
     var seen: Set<StoredReference> = []
-    for element in fields {
-      if element.field.isEncrypted { hasEncryptedFields = true }
+    for element in self {
       assetChecksums += element.field.value.assets.map(\.fileChecksum)
       for reference in element.field.value.indexedReferences where seen.insert(reference).inserted {
         references.append(reference)
       }
     }
     if let parent { references.append(StoredReference(target: parent.recordName, kind: .parent)) }
+    return (assetChecksums, references)
   }
 }
 

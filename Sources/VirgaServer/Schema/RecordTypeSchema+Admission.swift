@@ -1,12 +1,13 @@
 import VirgaModel
+import VirgaSchema
 import VirgaWire
 
 extension RecordTypeSchema {
   /// Takes a value for a field: fixes the type of a field that is new, and coerces an untagged value where nothing is
   /// lost.
   /// - Throws: `badRequest` for a value of another type, and for a field that production does not know.
-  mutating func admit(_ given: VirgaModel.Field, named field: FieldName, isTagged: Bool) throws -> VirgaModel.Field {
-    if let type = self[field] {
+  mutating func admit(_ given: Field, named field: FieldName, isTagged: Bool) throws -> Field {
+    if let type = self[field]?.type {
       guard let taken = given.coerced(to: type, isTagged: isTagged) else {
         throw refusal(of: given, field: field, type: type, isTagged: isTagged)
       }
@@ -18,18 +19,18 @@ extension RecordTypeSchema {
     guard environment == .development else {
       throw ServiceError.badRequest(
         "\(Reason.schemaFieldRefusal) '\(field)' of type '\(name)' in \(environment) schema; "
-          + "the schema must be deployed from development first")
+          + deployHint(of: container))
     }
     try Limits.check(fields.count + 1, atMost: Limits.fieldsPerRecordTypeMax, "fields of record type '\(name)'")
     // An empty list of no stated type leaves the question open.
-    if let type = given.type { add(field, type) }
+    if let type = given.type.map(SchemaDataType.init) { add(SchemaField(field, type, type.usualIndexes)) }
     return given
   }
 
   private func refusal(
-    of given: VirgaModel.Field, field: FieldName, type: FieldType, isTagged: Bool
+    of given: Field, field: FieldName, type: SchemaDataType, isTagged: Bool
   ) -> ServiceError {
-    if given.isEncrypted && !type.isEncrypted {
+    if given.isEncrypted && type.fieldType?.isEncrypted != true {
       return .badRequest(
         "Attempt to save encrypted data in non encrypted field type: field '\(field)' for type '\(name)', "
           + "defined to be: \(type.errorName)")
@@ -37,7 +38,10 @@ extension RecordTypeSchema {
     let mismatch =
       "invalid attempt to set value type \(given.errorName) for field '\(field)' for type '\(name)', "
       + "defined to be: \(type.errorName)"
-    let isBareNumber = !isTagged && !type.isEncrypted && (type.scalar == .timestamp || type.scalar == .int64)
+    let isBareNumber =
+      !isTagged
+      && (type.element == .scalar(.timestamp, isEncrypted: false)
+        || type.element == .scalar(.int64, isEncrypted: false))
     return .badRequest(isBareNumber ? "Invalid value, expected type \(type.errorName). \(mismatch)" : mismatch)
   }
 }
@@ -47,6 +51,10 @@ extension FieldType {
   var errorName: String {
     isEncrypted && !(scalar == .bytes && !isList) ? "ENCRYPTED_" + wireTag : wireTag
   }
+}
+
+extension SchemaDataType {
+  var errorName: String { fieldType?.errorName ?? (isList ? "NUMBER_LIST" : "NUMBER") }
 }
 
 extension Field {
@@ -59,7 +67,17 @@ extension Field {
   }
 
   /// The field as a value of the type; `nil` if it is of another. A stated type is never changed.
-  fileprivate func coerced(to type: FieldType, isTagged: Bool) -> Field? {
+  fileprivate func coerced(to type: SchemaDataType, isTagged: Bool) -> Field? {
+    if let type = type.fieldType { return coerced(to: type, isTagged: isTagged) }
+    // A number of either kind, which nothing has settled yet.
+    switch value {
+    case .int64, .double: return isEncrypted || type.isList ? nil : self
+    case .int64List, .doubleList, .emptyList: return isEncrypted || !type.isList ? nil : self
+    default: return nil
+    }
+  }
+
+  private func coerced(to type: FieldType, isTagged: Bool) -> Field? {
     if self.type == type { return self }
     if case .emptyList = value, type.isList {
       return Field(.emptyList(of: type.scalar), isEncrypted: type.isEncrypted)

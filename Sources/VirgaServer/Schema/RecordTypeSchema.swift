@@ -1,62 +1,59 @@
 import VirgaModel
+import VirgaSchema
 import VirgaWire
 
-/// The fields of a record type, each with the type that its first save fixed.
-///
-/// As an entity's value it is text: a line for each field, its name, a space and the schema name of its type.
+/// A record type of a container's environment: its fields, each with the type that its first save or a schema fixed,
+/// their indexes, and the grants.
 struct RecordTypeSchema: Hashable {
-  struct Field: Hashable {
-    var name: FieldName
-    var type: FieldType
-  }
-
-  let name: RecordType
+  let container: ContainerID
   let environment: Environment
-  /// In the order of their names.
-  private(set) var fields: [Field] = []
+  /// The fields are in the order of their names; a system field is among them if it has indexes.
+  private(set) var definition: SchemaRecordType
   /// Whether it holds something that the store does not.
   private(set) var isChanged: Bool
 
-  /// A type that is not yet stored.
-  init(_ name: RecordType, in environment: Environment) {
-    self.name = name
+  var name: RecordType { definition.name }
+  var fields: [SchemaField] { definition.fields }
+
+  /// A type that is not yet stored, with the usual grants.
+  init(_ name: RecordType, of container: ContainerID, in environment: Environment) {
+    self.init(SchemaRecordType(name, grants: SchemaGrant.usual), of: container, in: environment)
+  }
+
+  /// A type as a schema defines it.
+  init(_ definition: SchemaRecordType, of container: ContainerID, in environment: Environment) {
+    self.container = container
     self.environment = environment
+    self.definition = definition
+    self.definition.fields = definition.fields
+      .filter { !$0.indexes.isEmpty || SystemFields.type(of: $0.name) == nil }.sorted { $0.name < $1.name }
     isChanged = true
   }
 
-  init(_ name: RecordType, in environment: Environment, reading value: [UInt8]) throws {
-    self.name = name
+  /// A type as it is stored.
+  init(_ name: RecordType, of container: ContainerID, in environment: Environment, reading value: [UInt8]) throws {
+    self.container = container
     self.environment = environment
+    definition = try SchemaRecordType(name, stored: value)
     isChanged = false
-    for line in value.split(separator: UInt8(ascii: "\n")) {
-      guard let space = line.firstIndex(of: UInt8(ascii: " ")),
-        let type = FieldType(schemaName: String(decoding: line[line.index(after: space)...], as: UTF8.self))
-      else { throw StoreError.damaged("the schema of type '\(name)' cannot be read") }
-      fields.append(Field(name: FieldName(String(decoding: line[..<space], as: UTF8.self)), type: type))
-    }
   }
 
-  var value: [UInt8] {
-    var text: [UInt8] = []
-    for field in fields {
-      text += field.name.rawValue.utf8
-      text.append(UInt8(ascii: " "))
-      text += field.type.schemaName.utf8
-      text.append(UInt8(ascii: "\n"))
-    }
-    return text
-  }
-
-  subscript(name: FieldName) -> FieldType? {
+  /// A field that was declared or saved.
+  subscript(name: FieldName) -> SchemaField? {
     let index = insertionIndex(of: name)
-    return index < fields.count && fields[index].name == name ? fields[index].type : nil
+    return index < fields.count && fields[index].name == name ? fields[index] : nil
+  }
+
+  /// What a query may look for: a field that was declared or saved, or one of the system's.
+  func queriedField(_ name: FieldName) -> SchemaField? {
+    self[name] ?? SystemFields.type(of: name).map { SchemaField(name, $0) }
   }
 
   /// Fixes a field's type for good.
-  mutating func add(_ name: FieldName, _ type: FieldType) {
-    let index = insertionIndex(of: name)
-    precondition(index == fields.count || fields[index].name != name, "the type of a field never changes")
-    fields.insert(Field(name: name, type: type), at: index)
+  mutating func add(_ field: SchemaField) {
+    let index = insertionIndex(of: field.name)
+    precondition(index == fields.count || fields[index].name != field.name, "the type of a field never changes")
+    definition.fields.insert(field, at: index)
     isChanged = true
   }
 

@@ -1,4 +1,5 @@
 import VirgaModel
+import VirgaSchema
 import VirgaWire
 
 /// The record types that a request meets, each read once.
@@ -21,6 +22,8 @@ struct SchemaBook {
   /// - Throws: `badRequest` for a name that no type may have, and for a type that production does not know.
   mutating func draft(of type: RecordType) throws -> RecordTypeSchema {
     if let draft = drafts[type] { return draft }
+    // A schema may declare fields of these; that makes nobody else their author.
+    if type == .users { throw ServiceError.badRequest("records of type 'Users' are made by the service alone") }
     if let known = try transaction.schema(of: type, container: container, environment: environment) {
       drafts[type] = known
       return known
@@ -28,16 +31,16 @@ struct SchemaBook {
     try checkName(type)
     guard environment == .development else {
       throw ServiceError.badRequest(
-        "\(Reason.schemaRefusal) \(type) in \(environment) schema; the schema must be deployed from development first")
+        "\(Reason.schemaRefusal) \(type) in \(environment) schema; \(deployHint(of: container))")
     }
-    return RecordTypeSchema(type, in: environment)
+    return RecordTypeSchema(type, of: container, in: environment)
   }
 
   mutating func keep(_ draft: RecordTypeSchema) { drafts[draft.name] = draft }
 
   func save(to transaction: any WriteTransaction) throws {
     for draft in drafts.values.filter(\.isChanged).sorted(by: { $0.name < $1.name }) {
-      try transaction.put(draft, container: container)
+      try transaction.put(draft)
     }
   }
 
@@ -45,44 +48,13 @@ struct SchemaBook {
     if type.rawValue.lowercased().hasPrefix("cloudkit.") {
       throw ServiceError.badRequest("Cannot share - no such record exists to share: type '\(type)' is reserved")
     }
-    if type == .users { throw ServiceError.badRequest("records of type 'Users' are made by the service alone") }
     if let objection = NameRule.recordType.objection(to: type.rawValue) {
       throw ServiceError.badRequest("record type \(objection)")
     }
   }
 }
 
-extension ReadTransaction {
-  func schema(
-    of type: RecordType, container: ContainerID, environment: Environment
-  ) throws -> RecordTypeSchema? {
-    let key = schemaKey(of: type, container: container, environment: environment)
-    return try entity(.recordType, key: key).map { try RecordTypeSchema(type, in: environment, reading: $0.value) }
-  }
-
-  /// All record types of a container's environment, by name.
-  func schemas(container: ContainerID, environment: Environment) throws -> [RecordTypeSchema] {
-    let owner = schemaOwner(container: container, environment: environment)
-    return try entities(.recordType, owner: owner).map { entity in
-      let name = RecordType(String(entity.key.dropFirst(owner.count + 1)))
-      return try RecordTypeSchema(name, in: environment, reading: entity.value)
-    }
-  }
-}
-
-extension WriteTransaction {
-  func put(_ schema: RecordTypeSchema, container: ContainerID) throws {
-    try put(
-      Entity(
-        .recordType, key: schemaKey(of: schema.name, container: container, environment: schema.environment),
-        owner: schemaOwner(container: container, environment: schema.environment), value: schema.value))
-  }
-}
-
-private func schemaOwner(container: ContainerID, environment: Environment) -> String {
-  "\(container)/\(environment)"
-}
-
-private func schemaKey(of type: RecordType, container: ContainerID, environment: Environment) -> String {
-  "\(schemaOwner(container: container, environment: environment))/\(type)"
+/// What helps against a refusal by production's schema.
+func deployHint(of container: ContainerID) -> String {
+  "it must be deployed from development first: virga schema deploy --container \(container)"
 }

@@ -1,0 +1,173 @@
+import VirgaModel
+import VirgaSchema
+import VirgaWire
+
+/// What the records of an environment lose with a schema's changes.
+struct SchemaLoss {
+  private(set) var types: Set<RecordType> = []
+  private(set) var fields: [RecordType: Set<FieldName>] = [:]
+
+  init(_ changes: [SchemaChange]) {
+    for change in changes where change.losesData {
+      switch change {
+      case .recordTypeRemoved(let type): types.insert(type)
+      case .fieldRemoved(let type, let field): fields[type, default: []].insert(field.name)
+      case .fieldTypeChanged(let type, let field, _, _): fields[type, default: []].insert(field)
+      default: break
+      }
+    }
+  }
+
+  var isEmpty: Bool { types.isEmpty && fields.isEmpty }
+
+  fileprivate func concerns(_ record: StoredRecord) -> Bool {
+    !record.isDeleted && (types.contains(record.type) || fields[record.type] != nil)
+  }
+}
+
+extension WriteTransaction {
+  /// Removes from development's records what a schema no longer has a place for. Readers are told of each change.
+  /// - Returns: How many records changed or went.
+  func remove(_ loss: SchemaLoss, from container: ContainerID, context: inout CallContext) throws -> Int {
+    if loss.isEmpty { return 0 }
+    var count = 0
+    for database in try databases(of: container, in: .development) {
+      for zone in try liveZones(of: database.key) {
+        let names = try recordNames(concernedBy: loss, in: zone)
+        if names.isEmpty { continue }
+        count += names.count
+        try change(zone, in: database.key, context: &context) { zone, context in
+          for name in names { try remove(loss, from: name, in: &zone, context: context) }
+        }
+      }
+    }
+    return count
+  }
+
+  private func recordNames(concernedBy loss: SchemaLoss, in zone: ZoneRow) throws -> [RecordName] {
+    var names: [RecordName] = []
+    var position: Int64 = 0
+    while position < zone.sequence {
+      let start = position
+      try changes(in: zone, after: position, limit: 1_000) { record in
+        position = record.sequence
+        if loss.concerns(record) { names.append(record.name) }
+        return true
+      }
+      if position == start { break }
+    }
+    return names
+  }
+
+  private func remove(_ loss: SchemaLoss, from name: RecordName, in zone: inout ZoneRow, context: CallContext) throws {
+    guard let record = try record(name, in: zone) else { return }
+    zone.sequence += 1
+    var next = record
+    next.sequence = zone.sequence
+    next.modified = context.stamp(by: record.modified.user)
+    (next.assetChecksums, next.references) = ([], [])
+    if let fields = loss.fields[record.type], !loss.types.contains(record.type) {
+      try next.drop(fields)
+    } else {
+      next.isDeleted = true
+      next.fieldsJSON = Array("{}".utf8)
+      (next.unknownMembers, next.parent, next.share, next.shortGUID) = ([], nil, nil, nil)
+    }
+    // Versions of old may hold what has no place any more, but this one should not.
+    try put(next, in: zone, replacing: record, keepsVersion: false)
+  }
+
+  /// Removes all records and zones of a container's environment. Readers are told that zones were deleted.
+  /// - Returns: How many records went.
+  func removeAllData(
+    of container: ContainerID, in environment: Environment, context: inout CallContext
+  ) throws -> Int {
+    var count = 0
+    for database in try databases(of: container, in: environment) {
+      for zone in try liveZones(of: database.key) {
+        count += try recordCount(in: zone)
+        try removeRecords(of: zone)
+        try change(zone, in: database.key, context: &context) { zone, context in
+          if zone.name == .default {
+            zone.incarnation = context.makeIncarnation()
+            zone.floor = zone.sequence
+          } else {
+            zone.isDeleted = true
+            zone.deletionReason = .deleted
+          }
+        }
+      }
+    }
+    return count
+  }
+
+  private func recordCount(in zone: ZoneRow) throws -> Int {
+    var count = 0
+    var position: Int64 = 0
+    while position < zone.sequence {
+      let start = position
+      try changes(in: zone, after: position, limit: 1_000) { record in
+        position = record.sequence
+        if !record.isDeleted { count += 1 }
+        return true
+      }
+      if position == start { break }
+    }
+    return count
+  }
+
+  private func databases(of container: ContainerID, in environment: Environment) throws -> [DatabaseRow] {
+    try databases().filter { $0.key.container == container && $0.key.environment == environment }
+  }
+
+  /// Changes a zone: its database's feed and its subscribers are told.
+  private func change(
+    _ zone: ZoneRow, in key: DatabaseKey, context: inout CallContext,
+    _ body: (inout ZoneRow, inout CallContext) throws -> Void
+  ) throws {
+    guard var database = try database(key) else { return }
+    database.sequence += 1
+    try put(database)
+    var zone = zone
+    zone.databaseSequence = database.sequence
+    try body(&zone, &context)
+    try put(&zone)
+    let id = ZoneID(zone.name, owner: key.owner ?? .defaultOwner)
+    try notifySubscribers(of: id, in: key, transaction: self, context: &context)
+  }
+}
+
+extension StoredRecord {
+  /// Drops fields as they are stored, sealed or not, and finds out again what the others claim and refer to.
+  fileprivate mutating func drop(_ names: Set<FieldName>) throws {
+    let isSealed = FieldSeal.isSealed(fieldsJSON)
+    let json = isSealed ? Array(fieldsJSON.dropFirst()) : fieldsJSON
+    do {
+      let kept = try fields(of: json) { !names.contains($0.name) }
+      // The values of encrypted fields are not what their types say, and are neither references nor assets.
+      let plain = try Fields(json: fields(of: json) { !names.contains($0.name) && !$0.isEncrypted })
+      fieldsJSON = (isSealed ? Array(fieldsJSON.prefix(1)) : []) + kept
+      (assetChecksums, references) = plain.claims(parent: parent)
+    } catch let error as WireError {
+      throw StoreError.damaged("the fields of record '\(name)' cannot be read: expected \(error.expected)")
+    }
+  }
+
+  private func fields(
+    of json: [UInt8], where isKept: ((name: FieldName, isEncrypted: Bool)) throws -> Bool
+  ) throws -> [UInt8] {
+    var reader = JSONReader(json)
+    var writer = JSONWriter(capacity: json.count)
+    writer.beginObject()
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      let raw = try reader.readRaw()
+      let isEncrypted = try FieldSeal.encryptedParts(of: raw) != nil
+      guard try isKept((FieldName(key), isEncrypted)) else { continue }
+      writer.key(key)
+      writer.raw(raw)
+    }
+    writer.endObject()
+    return writer.bytes
+  }
+}
