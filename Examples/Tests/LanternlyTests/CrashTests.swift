@@ -11,13 +11,18 @@ enum BuiltProgram {
     return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(name).path
   }
 
-  static func start(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws -> Process {
+  /// - Parameter output: A file for what the program prints; nowhere by default.
+  static func start(
+    _ name: String, _ arguments: [String], environment: [String: String] = [:], output: String? = nil
+  ) throws -> Process {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: path(name))
     process.arguments = arguments
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
+    if let output { _ = FileManager.default.createFile(atPath: output, contents: nil) }
+    let handle = output.flatMap { FileHandle(forWritingAtPath: $0) } ?? FileHandle.nullDevice
+    process.standardOutput = handle
+    process.standardError = handle
     process.standardInput = FileHandle.nullDevice
     try process.run()
     return process
