@@ -31,15 +31,18 @@ final class ServerUnderTest {
     }
     port = found ?? 0
     output.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
-    try signIn(with: base.appendingPathComponent("virga"))
+    credentials = try signIn(device: "home")
   }
 
-  private func signIn(with program: URL) throws {
+  /// Enrols a device with an account of its own, and gives the query that signs its user in.
+  func signIn(device: String) throws -> String {
+    let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+      .appendingPathComponent("virga")
     let account = Process()
     account.executableURL = program
     account.arguments = [
       "account", "token", "--container", Self.container, "--endpoint", "http://127.0.0.1:\(port)", "--home",
-      folder.appendingPathComponent("home").path, "--json",
+      folder.appendingPathComponent(device).path, "--json",
     ]
     let output = Pipe()
     account.standardOutput = output
@@ -52,7 +55,7 @@ final class ServerUnderTest {
     }
     let allowed = CharacterSet.alphanumerics
     let encoded = web.addingPercentEncoding(withAllowedCharacters: allowed) ?? web
-    credentials = "?ckAPIToken=\(api)&ckWebAuthToken=\(encoded)"
+    return "?ckAPIToken=\(api)&ckWebAuthToken=\(encoded)"
   }
 
   func target(_ operation: String, scope: String = "private") -> String {

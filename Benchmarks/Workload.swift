@@ -137,8 +137,10 @@ enum Workload {
     return (median(times.withLock { $0 }), Double(clients * each) / elapsed)
   }
 
-  private static func pushURL(on server: ServerUnderTest, client: String) throws -> String {
-    let target = "/device/1/\(ServerUnderTest.container)/development/tokens/create\(server.credentials)"
+  private static func pushURL(
+    on server: ServerUnderTest, client: String, credentials: String? = nil
+  ) throws -> String {
+    let target = "/device/1/\(ServerUnderTest.container)/development/tokens/create\(credentials ?? server.credentials)"
     let body = #"{"apnsEnvironment":"development","clientId":"\#(client)"}"#
     let answer = try RawConnection(port: server.port).request(requestBytes("POST", target, body: Array(body.utf8)))
     guard let object = try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any],
@@ -231,7 +233,13 @@ enum Workload {
 
   /// Bytes of resident memory for one parked poll.
   static func parkedPolls(_ count: Int, on server: ServerUnderTest) throws -> Int {
-    let targets = try (0..<count).map { try pushURL(on: server, client: "parked-\($0)") }
+    // A user has at most 100 push tokens.
+    let targets = try stride(from: 0, to: count, by: 100).flatMap { first in
+      let credentials = try server.signIn(device: "reader-\(first)")
+      return try (first..<min(first + 100, count)).map {
+        try pushURL(on: server, client: "parked-\($0)", credentials: credentials)
+      }
+    }
     let before = server.residentBytes
     let connections = try targets.map { target in
       let connection = try RawConnection(port: server.port)
