@@ -260,6 +260,50 @@ struct ConvergenceTests {
     #expect(try laptop.store.allAttachments().isEmpty)
   }
 
+  /// A kept text shows the pictures of its original, and keeps them when the original goes.
+  @Test func keptTextsKeepTheirPictures() throws {
+    let (phone, laptop, relay, id) = try Self.pair()
+    let attachment = Attachment(
+      id: AttachmentID("a1"), entry: id, kind: .photo, fileName: "a.png", order: 0, byteCount: 1,
+      sha256: String(repeating: "0", count: 64))
+    let base = try #require(try phone.store.stored(id)).entry
+    var entry = base
+    entry.text = "base ![](attachment:a1)"
+    try phone.store.save(id, base: base, edited: entry, adding: [attachment], at: phone.now)
+    try Self.settle([phone, laptop], relay)
+    laptop.clock = 5000
+    try phone.setText(id, "phone ![](attachment:a1)")
+    try laptop.setText(id, "laptop ![](attachment:a1)")
+    try Self.settle([phone, laptop], relay)
+    guard case .texts(_, let copy)? = try laptop.store.conflicts().first else {
+      Issue.record("no conflict is shown")
+      return
+    }
+    #expect(try laptop.store.attachments(of: copy).map(\.attachment.id.name) == ["a1"])
+    #expect(try phone.store.delete(id, device: "phone", at: Moment(seconds: 8000)))
+    try Self.settle([phone, laptop], relay)
+    for device in [phone, laptop] {
+      let kept = try #require(try device.store.stored(copy)).entry
+      let attachments = try device.store.attachments(of: copy).map(\.attachment.id)
+      #expect(attachments == [AttachmentID.copied(AttachmentID("a1"), to: copy)])
+      #expect(kept.text == "phone ![](attachment:\(attachments.first?.name ?? ""))")
+      #expect(try device.store.allAttachments().count == 1)
+    }
+  }
+
+  /// After its place in the feed was too old, a device reads all that lives; what is not named any more is gone.
+  @Test func aFullReadingFindsWhatIsGone() throws {
+    let (phone, _, relay, id) = try Self.pair()
+    let other = try phone.write("other", id: "e2")
+    try phone.send(to: relay)
+    let unsent = try phone.write("unsent", id: "e3")
+    let changes = try phone.store.changesAfterFullReading(seen: [id.name])
+    #expect(changes.deletedEntries == [other])
+    _ = try phone.store.apply(changes, device: "phone", at: phone.now)
+    #expect(try Set(phone.shown.keys) == [id, unsent])
+    #expect(try phone.store.versions(of: other).map(\.entry.text) == ["other"])
+  }
+
   /// C103: imported on two devices that do not know of each other, edited on one: one entry, with the edit.
   @Test func anImportOnTwoDevicesIsOneEntry() throws {
     let (phone, laptop, relay) = (try Device("phone"), try Device("laptop"), Relay())

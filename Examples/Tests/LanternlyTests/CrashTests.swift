@@ -30,6 +30,19 @@ enum BuiltProgram {
 }
 
 struct CrashTests {
+  /// Files without a row go once they are old; what an editor left stays.
+  @Test func leftoversAreSweptLater() throws {
+    let folder = TemporaryFolder()
+    let store = try DiaryStore(home: DiaryHome(path: folder.path + "/phone"))
+    let orphan = try store.home.files.adopt(try folder.write("orphan", to: "o"))
+    for name in ["copy-1", "entry-1.md"] { try folder.write("x", to: "phone/tmp/\(name)") }
+    try store.sweep(at: .now)
+    #expect(store.home.files.contains(sha256: orphan.sha256))
+    try store.sweep(at: Moment(milliseconds: Moment.now.milliseconds + 7_200_000))
+    #expect(!store.home.files.contains(sha256: orphan.sha256))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: store.home.temporary) == ["entry-1.md"])
+  }
+
   /// What a command has confirmed is in the diary, whole, with its row in the outbox, wherever others were killed.
   @Test func killedCommandsLoseNothingThatWasConfirmed() throws {
     let folder = TemporaryFolder()

@@ -169,6 +169,23 @@ struct DevicesTests {
     #expect(watch.waited == 0)
   }
 
+  /// C112: a device that was let go says that it has no account, keeps its diary, and can join again.
+  @Test func aRemovedDeviceSaysSo() throws {
+    let fleet = try Fleet()
+    try fleet.lanternly("phone", "new", "--text", "of the phone")
+    try fleet.lanternly("phone", "sync")
+    try fleet.join("laptop", to: "phone")
+    try fleet.lanternly("laptop", "sync")
+    let devices = try fleet.virga("phone", "account", "devices").output.split(separator: "\n")
+    let laptop = try #require(devices.first { $0.contains("laptop") }?.split(separator: " ").first)
+    #expect(try fleet.virga("phone", "account", "remove", String(laptop)).code == 0)
+    try fleet.lanternly("laptop", "new", "--text", "of the laptop")
+    for _ in 0..<2 { #expect(try fleet.lanternly("laptop", "sync").code == ExitCode.noAccount.rawValue) }
+    #expect(try fleet.store("laptop").status().state == .noAccount)
+    #expect(try fleet.store("laptop").status().pendingSaves == 1)
+    #expect(try fleet.shown("laptop").count == 2)
+  }
+
   /// A device that wrote alone and then joins brings its entries along.
   @Test func aDeviceThatJoinsLaterBringsItsDiary() throws {
     let fleet = try Fleet()

@@ -26,8 +26,15 @@ extension Lanternly {
     if isHomeNamed { setenv("VIRGA_HOME", home.client, 1) }
   }
 
+  /// Changes that one sync lists one by one.
+  private static let changesShownMax = 20
+
   private func tell(_ report: DiarySyncRun.Report, _ status: DiaryStatus) {
-    for change in report.changes { if let line = line(change) { output.line(line) } }
+    let lines = report.changes.map(line)
+    for line in lines.prefix(Self.changesShownMax) { output.line(line) }
+    if lines.count > Self.changesShownMax {
+      output.line(texts(.moreChanges, String(lines.count - Self.changesShownMax)))
+    }
     let received = report.changes.count
     if report.hasNoAccount {
       output.problem(texts(.syncNoAccount))
@@ -49,8 +56,7 @@ extension Lanternly {
     if status.conflicts > 0 { output.line(texts(.statusConflicts, String(status.conflicts))) }
   }
 
-  /// `nil` for changes that say nothing to a reader.
-  func line(_ change: DiaryChange) -> String? {
+  func line(_ change: DiaryChange) -> String {
     func title(_ id: EntryID) -> String {
       // An entry that was deleted meanwhile has no title to show.
       (try? store.stored(id)).flatMap { $0 }.map { presentation.title($0.entry) } ?? ""
@@ -84,7 +90,7 @@ extension Lanternly {
     StopSignal.listen()
     try store.retryRefused()
     let sync = try DiarySync(store: store, now: surroundings.now) { change in
-      if let line = line(change) { output.line(line) }
+      output.line(line(change))
     }
     let engine = try sync.makeEngine(isAutomatic: true)
     output.line(texts(.watchStarted))

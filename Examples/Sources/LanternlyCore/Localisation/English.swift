@@ -73,6 +73,7 @@ let englishTable: [Text: String] = [
   .syncBusy: "Another process is syncing this diary.",
   .syncRefused: "The server refused {0}: {1}",
   .attachmentsMissing: "{0} still to be downloaded.",
+  .moreChanges: "… and {0} more.",
   .watchStarted: "Watching. End with Ctrl-C.",
   .watchEnded: "Ended.",
   .watchOffline: "The server cannot be reached ({0}); trying again.",

@@ -73,6 +73,7 @@ let spanishTable: [Text: String] = [
   .syncBusy: "Otro proceso está sincronizando este diario.",
   .syncRefused: "El servidor ha rechazado {0}: {1}",
   .attachmentsMissing: "Aún por descargar: {0}.",
+  .moreChanges: "… y {0} más.",
   .watchStarted: "Observando. Termina con Ctrl-C.",
   .watchEnded: "Terminado.",
   .watchOffline: "No se puede llegar al servidor ({0}); se volverá a intentar.",

@@ -21,7 +21,7 @@ package enum Text: String, CaseIterable, Sendable {
 
   // Syncing.
   case syncDone, syncSent, syncReceived, syncWaiting, syncFailed, syncNoAccount, syncBusy, syncRefused
-  case attachmentsMissing
+  case attachmentsMissing, moreChanges
   case watchStarted, watchEnded, watchOffline, watchOnline
   case changeAdded, changeUpdated, changeDeleted, changeMerged, changeForked, changeDeletionUndone
   case changeAttachmentArrived, changeAttachmentRemoved, changeSent

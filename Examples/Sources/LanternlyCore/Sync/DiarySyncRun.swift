@@ -32,15 +32,18 @@ struct DiarySyncRun {
       try await downloadMissing(sync, container.privateCloudDatabase)
     } catch let error as CKError {
       report.failure = failure(error)
+      // The server has removed this device, or refuses it an account.
+      report.hasNoAccount = error.code == .notAuthenticated
     }
     let progress = sync.takeProgress()
     report.sent += progress.sent
     report.changes += progress.changes
     if let error = progress.storeFailure { throw error }
     if report.failure == nil { report.failure = progress.zoneFailure.map(failure) }
-    let (outcome, time) = (report.failure, now())
+    try store.sweep(at: now())
+    let (outcome, hasNoAccount, time) = (report.failure, report.hasNoAccount, now())
     try store.updateNotes { notes in
-      notes.hasNoAccount = false
+      notes.hasNoAccount = hasNoAccount
       notes.lastError = outcome
       notes.nextTry = nil
       if outcome == nil { notes.lastSuccess = time }
