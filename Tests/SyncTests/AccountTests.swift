@@ -75,6 +75,32 @@ import VirgaSync
     #expect(world.trace[told + 1] == "state")
   }
 
+  /// C22: the account changes while a batch is on its way; the next one is not sent for the other user.
+  @Test func aSwitchInTheMiddleOfARunEndsIt() {
+    var world = MachineWorld()
+    for number in 0..<1_000 { world.save(record("r\(number)")) }
+    var user = MachineWorld.alice
+    var events: [SyncEvent] = []
+    world.answer = { step in
+      if case .sendRecords = step, user == MachineWorld.alice {
+        user = "_bob"
+        events = [.accountMayHaveChanged]
+      }
+      if case .checkAccount = step { return .account(.success(user)) }
+      return MachineWorld.success(step)
+    }
+    world.take(.send(CallID(1), .all))
+    world.settleAdding {
+      defer { events = [] }
+      return events
+    }
+    #expect(world.trace.filter { $0.hasPrefix("records:") } == ["records:400"])
+    #expect(world.trace.contains("switch"))
+    #expect(world.trace.last == "didSend")
+    #expect(world.pendingWords.isEmpty)
+    #expect(world.finished[CallID(1)] == .some(SyncFailure(.cancelled)))
+  }
+
   @Test func aRefusedSessionIsCheckedAgainBeforeTheNextRun() {
     var world = MachineWorld()
     var isRefused = true

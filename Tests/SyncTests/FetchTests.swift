@@ -231,6 +231,25 @@ import VirgaSync
     #expect(world.fetchCount == before + 2)
   }
 
+  @Test func forgettingTokensDuringAFetchCountsForTheNext() {
+    var world = MachineWorld()
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase(nil): .databasePage(.success(DatabasePage(modified: [diary], token: "d1")))
+      case .fetchZone(let zone, nil): Self.page(zone, 5, "1", more: true)
+      case .fetchZone(let zone, _): Self.page(zone, 5, "2")
+      default: MachineWorld.success(step)
+      }
+    }
+    world.onTell = { if case .fetchedRecords = $0 { [.forgetTokens] } else { [] } }
+    _ = world.fetch()
+    world.onTell = { _ in [] }
+    world.trace = []
+    _ = world.fetch()
+    #expect(world.trace.contains("zone diary>nil"))
+    #expect(world.machine.state.rereadZones.isEmpty)
+  }
+
   /// C30: reading everything again touches no pending change.
   @Test func forgettingTokensKeepsPendingChanges() {
     var world = MachineWorld()

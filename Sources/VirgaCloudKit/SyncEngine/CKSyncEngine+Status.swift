@@ -37,6 +37,8 @@ extension CKSyncEngine {
     public let nextSend: Date?
     /// Records that the present fetch has brought, or the last one if none runs.
     public let recordsFetched: Int
+    /// Records that were saved and deleted since the engine was made.
+    public let recordsSent: Int
     /// Zones that changed on the server and are not read to their end.
     public let unfetchedZones: Int
     /// Whether pushes can reach the engine; if not, it fetches at shorter intervals.
@@ -78,6 +80,7 @@ extension CKSyncEngine.Status {
     nextFetch = status.nextFetch.map(Self.date)
     nextSend = status.nextSend.map(Self.date)
     recordsFetched = status.recordsFetched
+    recordsSent = status.recordsSent
     unfetchedZones = status.unfetchedZones
     receivesPushes = status.isPushChannelUp
   }

@@ -17,9 +17,10 @@ struct Run: Sendable {
   var failure: SyncFailure?
   /// Whether the state is reported before anything else, without the usual delay.
   var reportsNow = false
-  var isAccountChecked = false
   /// Whether the app set the mark for untracked changes after it was last asked for a batch.
   var untrackedAgain = false
+  /// Whether the app asked during the run that everything be read again.
+  var forgetsTokens = false
   /// The app was told that the run began, and that it ended.
   var isOpened = false
   var isClosed = false
@@ -120,6 +121,7 @@ extension SyncMachine {
   mutating func endRun() {
     guard let ended = run else { return }
     run = nil
+    if ended.forgetsTokens { forgetTokens() }
     switch ended.work {
     case .report: break
     case .send(let work): scheduleAfterSend(ended, work)
@@ -188,6 +190,11 @@ extension SyncMachine {
   }
 
   mutating func forgetTokens() {
+    if case .fetch? = run?.work {
+      // Tokens of pages that are on their way would be stored over this.
+      run?.forgetsTokens = true
+      return
+    }
     state.databaseToken = nil
     state.rereadZones.formUnion(state.zoneTokens.keys)
     announcedRereads = []
@@ -207,7 +214,6 @@ extension SyncMachine {
         schedule.send.notBefore = nil
         schedule.send.request(at: now)
       }
-      run?.isAccountChecked = true
       let previous = state.user
       switch (previous, user) {
       case (let previous?, nil):
@@ -223,7 +229,11 @@ extension SyncMachine {
         queue(.tell(.switchAccounts(previous: previous, current: user)))
       default: break
       }
-      if previous != user { run?.reportsNow = true }
+      if previous != user {
+        run?.reportsNow = true
+        // What a run had begun for one user must not go on for another.
+        if previous != nil, run?.isOpened == true { run?.failure = SyncFailure(.cancelled) }
+      }
       if user == nil { run?.failure = SyncFailure(.noAccount) }
     }
   }

@@ -18,7 +18,7 @@ extension SyncMachine {
       }
       return closing(.didFetch(work.context))
     }
-    if account != .known, !current.isAccountChecked { return .checkAccount }
+    if account != .known { return .checkAccount }
     if !work.hasOptions { return .askFetchOptions(work.context) }
     if !current.isOpened {
       run?.isOpened = true

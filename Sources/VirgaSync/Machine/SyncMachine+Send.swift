@@ -12,7 +12,7 @@ extension SyncMachine {
     guard let current = run else { return nil }
     if current.isCancelled, current.failure == nil { run?.failure = SyncFailure(.cancelled) }
     if run?.failure != nil || work.isExhausted { return closing(.didSend(work.context)) }
-    if account != .known, !current.isAccountChecked { return .checkAccount }
+    if account != .known { return .checkAccount }
     if !current.isOpened {
       run?.isOpened = true
       return .tell(.willSend(work.context))

@@ -1,5 +1,6 @@
 import CloudKit
 import Testing
+import VirgaCloudKit
 import VirgaModel
 import VirgaWire
 
@@ -153,5 +154,51 @@ import VirgaWire
       _ in nil
     }
     #expect(mixed?.recordIDsToDelete == [id(1)])
+  }
+}
+
+/// An app written for Apple's systems.
+@Suite struct SyncSourceTests {
+  private func store(_ world: SyncWorld) throws -> (NotesStore, Link) {
+    let link = Link(world.server)
+    let container = world.container(account: "u1", link)
+    let environment = world.time.environment(seed: 5)
+    let store = NotesStore()
+    try world.time.run {
+      await store.set { delegate in
+        var configuration = CKSyncEngine.Configuration(
+          database: container.privateCloudDatabase, stateSerialization: nil, delegate: delegate)
+        configuration.automaticallySync = true
+        return CKSyncEngine(configuration, environment: environment)
+      }
+      _ = await store.syncEngine
+    }
+    return (store, link)
+  }
+
+  @Test func anActorAsDelegateSyncsBothWays() throws {
+    let world = SyncWorld()
+    let (phone, phoneLink) = try store(world)
+    let (laptop, _) = try store(world)
+    world.time.pass(.seconds(5))
+    try world.time.run { await phone.save("one", named: "a") }
+    world.time.pass(.seconds(2))
+    #expect(try world.time.run { await laptop.notes } == ["a": "one"])
+    phoneLink.isCut = true
+    try world.time.run {
+      await phone.save("from the phone", named: "a")
+      await laptop.save("from the laptop", named: "a")
+      await laptop.save("two", named: "b")
+    }
+    world.time.pass(.seconds(30))
+    phoneLink.isCut = false
+    world.time.pass(.seconds(400))
+    // This app lets whoever comes last win.
+    let notes = try world.time.run { await phone.notes }
+    #expect(notes == (try world.time.run { await laptop.notes }))
+    #expect(notes.keys.sorted() == ["a", "b"])
+    try world.time.run { await laptop.delete(named: "a") }
+    world.time.pass(.seconds(10))
+    #expect(try world.time.run { await phone.notes } == ["b": "two"])
   }
 }
