@@ -43,7 +43,7 @@ let package = Package(
     // Server side.
     module("VirgaServer", ["VirgaModel", "VirgaWire", "VirgaSchema"]),
     module("VirgaServerSQLite", ["VirgaModel", "VirgaServer", "VirgaSQLite"]),
-    module("VirgaHTTP", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "CLinux"]),
+    module("VirgaHTTP", ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "CLinux"]),
 
     // Client side.
     module("VirgaSync", ["VirgaModel", "VirgaWire"]),
@@ -57,8 +57,8 @@ let package = Package(
     .executableTarget(
       name: "virga",
       dependencies: [
-        "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP", "VirgaCloudKit",
-        "CLinux",
+        "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP",
+        "VirgaCloudKit", "CLinux",
       ],
       swiftSettings: strict),
 
@@ -81,7 +81,8 @@ let package = Package(
     tests(
       "ServerTests",
       ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite"]),
-    tests("HTTPTests", ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "CLinux"]),
+    tests(
+      "HTTPTests", ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaHTTP", "CLinux"]),
     tests(
       "CloudKitTests",
       [

@@ -3,7 +3,7 @@ enum Program {
   static let version = "0.1.0"
 
   private static let help = """
-    Virga: a sync server that speaks CloudKit's protocol, and the accounts of its devices.
+    Virga: a sync server that speaks CloudKit's protocol, the accounts of its devices and the schemas of its containers.
 
     Usage: virga <command> [options]
 
@@ -15,6 +15,12 @@ enum Program {
       account devices      list the account's devices
       account remove ID    remove a device
       account token        print tokens for programs that speak the web service
+      schema export        print a container's schema
+      schema import        make a file development's schema
+      schema validate      check a file
+      schema diff          compare development with production, or with files
+      schema deploy        bring development's schema to production
+      schema reset         make development like production, without data
       version              print the version
 
     Each command explains itself with --help.
@@ -38,11 +44,12 @@ enum Program {
     switch words.first {
     case "serve": try await ServeCommand.run(rest)
     case "account": try await AccountCommand.run(rest)
+    case "schema": try await SchemaCommand.run(rest)
     case "version", "--version":
       guard rest.isEmpty else { throw Failure.usage("virga", "version takes no arguments") }
       Terminal.print("virga \(version)")
     case "help", "--help", "-h": Terminal.print(help)
-    case nil: throw Failure(.usage, "a command is missing: serve, account or version (see virga --help)")
+    case nil: throw Failure(.usage, "a command is missing: serve, account, schema or version (see virga --help)")
     case let word?: throw Failure.usage("virga", "unknown command \(word)")
     }
   }

@@ -10,13 +10,14 @@ private let arrows: [String: Set<String>] = [
   "VirgaSQLite": ["CSQLite"],
   "VirgaServer": ["VirgaModel", "VirgaWire", "VirgaSchema"],
   "VirgaServerSQLite": ["VirgaModel", "VirgaServer", "VirgaSQLite"],
-  "VirgaHTTP": ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "CLinux"],
+  "VirgaHTTP": ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "CLinux"],
   "VirgaSync": ["VirgaModel", "VirgaWire"],
   "VirgaPredicates": ["VirgaModel"],
   "VirgaCloudKit": ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSync", "VirgaPredicates", "CCurl"],
   "CloudKit": ["VirgaCloudKit"],
   "virga": [
-    "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP", "VirgaCloudKit", "CLinux",
+    "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP",
+    "VirgaCloudKit", "CLinux",
   ],
 ]
 

@@ -40,7 +40,7 @@ extension Front {
     return reply
   }
 
-  private func context(for endpoint: Endpoint, _ principal: Principal, _ head: HTTPRequestHead) -> CallContext {
+  func context(for endpoint: Endpoint, _ principal: Principal, _ head: HTTPRequestHead) -> CallContext {
     var context = CallContext(
       endpoint: endpoint, principal: principal, now: configuration.now(), random: configuration.makeRandom(),
       urls: urls(for: head))

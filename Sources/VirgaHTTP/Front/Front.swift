@@ -40,6 +40,7 @@ package final class Front: HTTPHandler {
     switch Route(head) {
     case .call: return .buffer(limit: Limits.requestBytesMax)
     case .account: return accounts.bodyPlan(for: head)
+    case .schema: return .buffer(limit: Limits.schemaTextBytesMax)
     case .upload(let ticket):
       do {
         _ = try urls(for: head).claim(ticket: ticket, now: configuration.now())
@@ -67,6 +68,7 @@ package final class Front: HTTPHandler {
     switch route {
     case .call(let endpoint): return await call(endpoint, request)
     case .account: return await accounts.respond(to: request)
+    case .schema(let call): return await schema(call, request)
     case .upload(let ticket): return await upload(ticket: ticket, request)
     case .download(let name): return await download(name, request.head)
     case .push(let token): return await poll(token)

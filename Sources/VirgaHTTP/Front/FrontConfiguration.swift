@@ -11,6 +11,8 @@ package struct FrontConfiguration: Sendable {
   /// Where clients reach the server, without a slash at the end; `nil` takes each request's `Host`.
   package var baseURL: String?
   package var policy: EnrolmentPolicy
+  /// What the server's operator shows to be known as such; `nil` takes any device that asks from this machine.
+  package var operatorToken: String?
   package var now: @Sendable () -> Timestamp
   /// Gives each request its own dice.
   package var makeRandom: @Sendable () -> any RandomNumberGenerator & Sendable

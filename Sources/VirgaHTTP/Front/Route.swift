@@ -8,6 +8,7 @@ enum Route: Hashable, Sendable {
   case download(checksum: String)
   case push(token: String)
   case account
+  case schema(SchemaCall)
   case health
   /// A question by a browser whether it may send another request.
   case preflight
@@ -23,6 +24,14 @@ enum Route: Hashable, Sendable {
       return
     }
     let path = head.path
+    if path.hasPrefix(SchemaCall.prefix) {
+      guard let call = SchemaCall(rawValue: String(path.dropFirst(SchemaCall.prefix.count))) else {
+        self = .notFound("there is no such call on schemas")
+        return
+      }
+      self = head.method == call.method ? .schema(call) : .wrongMethod(allowed: call.method)
+      return
+    }
     if path.hasPrefix(AccountRoutes.prefix) {
       self = .account
       return

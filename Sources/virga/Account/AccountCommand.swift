@@ -93,7 +93,8 @@ enum AccountCommand {
     }
   }
 
-  private static func failure(_ error: any Error, endpoint: String) -> any Error {
+  /// What the program says of an error that a device met on its way to a server.
+  static func failure(_ error: any Error, endpoint: String) -> any Error {
     switch error {
     case let error as SecureFileError: return Failure(.badConfiguration, error.description)
     case let error as AccountError:

@@ -6,6 +6,7 @@ struct Failure: Error, Hashable {
     case failed = 1
     case usage = 64
     case damaged = 65
+    case unreadable = 66
     case badHost = 68
     case unavailable = 69
     case internalError = 70

@@ -41,6 +41,7 @@ enum ServeCommand {
       now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
     configuration.containers = options.containers.isEmpty ? nil : Set(options.containers)
     configuration.baseURL = options.baseURL
+    configuration.operatorToken = try operatorToken()
     configuration.log = { Terminal.complain("virga: \($0)") }
     do throws(AssetFolderError) {
       return try Front(store: storage.store, secrets: storage.secrets, configuration: configuration)
@@ -48,6 +49,17 @@ enum ServeCommand {
       if case .full = error { throw Failure(.full, error.description) }
       throw Failure(.unwritable, error.description)
     }
+  }
+
+  private static func operatorToken() throws(Failure) -> String? {
+    guard let token = ProcessInfo.processInfo.environment[OperatorClient.tokenVariable], !token.isEmpty else {
+      return nil
+    }
+    guard token.utf8.count >= 20, token.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+      throw Failure(
+        .badConfiguration, "\(OperatorClient.tokenVariable) needs at least 20 printable characters without spaces")
+    }
+    return token
   }
 
   private static func start(_ server: HTTPServer, _ options: ServeOptions) throws(Failure) -> UInt16 {

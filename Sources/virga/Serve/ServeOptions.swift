@@ -41,6 +41,9 @@ struct ServeOptions: Sendable {
     notes: """
       TLS is left to a proxy before the server; it says for whom it asks in X-Forwarded-For.
 
+      Schemas are managed by whoever has the token in $VIRGA_OPERATOR_TOKEN, which the server reads when it starts;
+      without one, by the devices that ask from the server's own machine.
+
       Exit codes:
          0  stopped by a signal
         64  wrong arguments
@@ -53,6 +56,7 @@ struct ServeOptions: Sendable {
         75  another server uses the data folder
         76  the data were written by a newer version
         77  the port needs a privilege, or the server's key is open to other users
+        78  the operator's token is too short
       """)
 
   init(_ arguments: Arguments) throws(Failure) {

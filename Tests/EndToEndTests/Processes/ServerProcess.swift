@@ -15,6 +15,7 @@ final class ServerProcess {
   let folder: TemporaryFolder
   let data: String
   private let options: [String]
+  private let environment: [String: String]
   private(set) var port: UInt16
   private(set) var run: ProgramRun
   /// What it printed when it started.
@@ -24,21 +25,26 @@ final class ServerProcess {
 
   /// Starts a server and waits until it has printed its address.
   /// - Parameter data: Its data folder; one in the temporary folder if left out.
+  /// - Parameter environment: Variables that it sees besides the few that every program here does.
   /// - Parameter options: Further options, such as `["--enrolment", "invite"]`. `--ephemeral` replaces the data folder.
-  init(data: String? = nil, port: UInt16 = 0, options: [String] = []) async throws {
+  init(
+    data: String? = nil, port: UInt16 = 0, options: [String] = [], environment: [String: String] = [:]
+  ) async throws {
     folder = try TemporaryFolder()
     self.data = data ?? folder.path + "/data"
     self.options = options
-    (run, self.port, greeting) = try await Self.start(data: self.data, port: port, options: options)
+    self.environment = environment
+    (run, self.port, greeting) = try await Self.start(
+      data: self.data, port: port, options: options, environment: environment)
   }
 
   deinit { run.signal(SIGKILL) }
 
   private static func start(
-    data: String, port: UInt16, options: [String]
+    data: String, port: UInt16, options: [String], environment: [String: String]
   ) async throws -> (ProgramRun, UInt16, String) {
     let place = options.contains("--ephemeral") ? [] : ["--data", data]
-    let run = try ProgramRun(["serve", "--port", String(port)] + place + options)
+    let run = try ProgramRun(["serve", "--port", String(port)] + place + options, environment: environment)
     let (found, greeting) = try await run.printed { text -> (UInt16, String)? in
       // The greeting is written at once, so that its last line is there when its first one is.
       guard text.contains("Try next:"), let match = text.firstMatch(of: /http:\/\/[^ ]*:([0-9]+)\n/) else { return nil }
@@ -62,7 +68,7 @@ final class ServerProcess {
 
   /// Starts it again on the same port and data.
   func restart() async throws {
-    (run, port, greeting) = try await Self.start(data: data, port: port, options: options)
+    (run, port, greeting) = try await Self.start(data: data, port: port, options: options, environment: environment)
   }
 
   /// The arguments of an account command against this server, for a home in its folder.

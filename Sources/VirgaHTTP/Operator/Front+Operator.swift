@@ -1,0 +1,54 @@
+import VirgaAuth
+import VirgaModel
+import VirgaWire
+
+extension Front {
+  /// Lets the server's operator through: whoever has its token or, on a server without one, a device that asks from the
+  /// server's own machine. See `docs/decisions/operator.md`.
+  /// - Throws: `ACCESS_DENIED` for everybody else, `AUTHENTICATION_FAILED` for wrong credentials.
+  func checkOperator(_ request: HTTPRequest) async throws(ServiceError) {
+    let headers = request.head.headers
+    if let token = configuration.operatorToken {
+      guard let given = headers["X-Virga-Operator"] else {
+        throw ServiceError(.accessDenied, "this is for the server's operator: it needs the operator's token")
+      }
+      guard equalsInConstantTime(given, token) else {
+        throw ServiceError(.authenticationFailed, "the operator's token is wrong")
+      }
+      return
+    }
+    guard headers["X-Virga-Operator"] == nil else {
+      throw ServiceError(.authenticationFailed, "this server has no operator's token; start it with one")
+    }
+    guard request.isFromThisMachine else {
+      throw ServiceError(
+        .accessDenied,
+        "this is for the server's operator: ask on its own machine, or start it with VIRGA_OPERATOR_TOKEN")
+    }
+    guard let session = headers["X-Virga-Session"] else {
+      throw ServiceError(.authenticationFailed, AccountReason.noCredentials)
+    }
+    _ = try await authenticator.session(of: session)
+  }
+}
+
+extension HTTPRequest {
+  /// Whether a program on the server's machine sent it, to the server itself. A proxy on that machine asks for somebody
+  /// else, and a web page may have been given a name of its own that leads here.
+  fileprivate var isFromThisMachine: Bool {
+    let peer = clientAddress.hasPrefix("::ffff:") ? String(clientAddress.dropFirst(7)) : clientAddress
+    guard peer == "::1" || peer.hasPrefix("127.") else { return false }
+    let signs = ["X-Forwarded-For", "Forwarded", "Via", "Origin"]
+    guard signs.allSatisfy({ head.headers[$0] == nil }), let host = head.headers["Host"] else { return false }
+    let name = host.hasPrefix("[") ? host.prefix { $0 != "]" }.dropFirst() : host.prefix { $0 != ":" }
+    return name == "localhost" || name == "::1" || name.isLoopbackAddress
+  }
+}
+
+extension Substring {
+  /// Whether it is an address of the network 127, not a name that begins like one.
+  fileprivate var isLoopbackAddress: Bool {
+    let parts = split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+  }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import VirgaAuth
+import VirgaModel
+import VirgaWire
+
+/// Asks a server what only its operator may: with the operator's token, or with this device's session on the server's
+/// own machine.
+struct OperatorClient: Sendable {
+  /// Names the token, for the server and for who asks it.
+  static let tokenVariable = "VIRGA_OPERATOR_TOKEN"
+
+  static let options = [
+    CommandSpec.Option(
+      name: "--endpoint", value: "URL",
+      help: "The server. Default: $VIRGA_ENDPOINT, then config.json in the home, then \(VirgaHome.defaultEndpoint)."),
+    CommandSpec.Option(name: "--home", value: "DIR", help: "The device's home. Default: $VIRGA_HOME, then ~/.virga."),
+  ]
+
+  let endpoint: String
+  private let home: VirgaHome
+  private let token: String?
+
+  init(_ arguments: Arguments) throws {
+    let environment = ProcessInfo.processInfo.environment
+    home = arguments.value("--home").map(VirgaHome.init(path:)) ?? VirgaHome(environment: environment)
+    let given = arguments.value("--endpoint").map { ["VIRGA_ENDPOINT": $0] }
+    do throws(SecureFileError) { endpoint = try home.endpoint(environment: given ?? environment) } catch {
+      throw Failure(.badConfiguration, error.description)
+    }
+    token = environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  /// Sends a request and gives the body of its answer.
+  func send(_ method: String, _ path: String, query: [(name: String, value: String)], body: [UInt8] = []) async throws
+    -> [UInt8]
+  {
+    do {
+      let transport = CurlAccountTransport(endpoint: endpoint)
+      let parameters = query.map { "\($0.name)=\($0.value.percentEncodedPathSegment)" }.joined(separator: "&")
+      let answer = try await transport.send(
+        method: method, path: "/virga/1/\(path)?\(parameters)", headers: try await credentials(transport), body: body)
+      guard answer.status == 200 else { throw failure(answer.status, answer.body) }
+      return answer.body
+    } catch {
+      throw AccountCommand.failure(error, endpoint: endpoint)
+    }
+  }
+
+  private func credentials(_ transport: CurlAccountTransport) async throws -> [(name: String, value: String)] {
+    if let token { return [(name: "X-Virga-Operator", value: token)] }
+    let client = AccountClient(
+      home: home, endpoint: endpoint, transport: transport, deviceName: ProcessInfo.processInfo.hostName,
+      now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
+    return [(name: "X-Virga-Session", value: try await client.session().token)]
+  }
+
+  private func failure(_ status: Int, _ body: [UInt8]) -> Failure {
+    let error = ServiceError(decoding: body, status: status)
+    switch status {
+    case 401, 403, 421: return Failure(.noPermission, error.reason)
+    case 429, 503: return Failure(.unavailable, error.reason)
+    default: return Failure(.failed, error.reason)
+    }
+  }
+}

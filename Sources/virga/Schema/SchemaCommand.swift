@@ -1,0 +1,232 @@
+import Foundation
+import VirgaModel
+import VirgaSchema
+
+/// `virga schema …`: the schemas of a container, for its operator and for CI.
+enum SchemaCommand {
+  private typealias Option = CommandSpec.Option
+
+  private static let container = Option(name: "--container", value: "ID", help: "The container.")
+  private static let file = Option(
+    name: "--file", value: "FILE", help: "The schema's text (.ckdb); - is standard input.")
+  private static let environment = Option(
+    name: "--environment", value: "NAME", help: "development or production. Default: development.")
+  private static let yes = Option(name: "--yes", value: nil, help: "Do it without asking.")
+  private static let json = Option(name: "--json", value: nil, help: "Print the report as JSON, on one line.")
+
+  private static let exitCodes = """
+    The server is asked as its operator: with the token in $VIRGA_OPERATOR_TOKEN if it was started with one, else
+    with this device's account from the server's own machine.
+
+    Exit codes: 0 done, valid, the same · 1 refused, not valid, different · 64 wrong arguments · 65 not a text ·
+    66 file cannot be read · 69 server not reached · 73 file cannot be written · 77 not the operator
+    """
+
+  private static func spec(_ name: String, _ summary: String, _ options: [Option]) -> CommandSpec {
+    CommandSpec(
+      name: "virga schema \(name)", summary: summary, options: options + OperatorClient.options, notes: exitCodes)
+  }
+
+  private static let export = spec(
+    "export", "Prints a container's schema.",
+    [container, environment, Option(name: "--file", value: "FILE", help: "Write it there instead.")])
+  private static let importing = spec(
+    "import",
+    "Makes a file development's schema. What development has more is removed with its data; a file that lacks or changes\n"
+      + "what production has is refused.",
+    [container, file, yes, json])
+  private static let validate = spec(
+    "validate",
+    "Checks a file: alone, or with --container also against production, which refuses what would lose data.",
+    [file, container, json])
+  private static let diff = spec(
+    "diff",
+    "Shows what differs: from production to development; with one --file from an environment to the file;\n"
+      + "with two from the first to the second, without a server.",
+    [
+      container, environment, Option(name: "--file", value: "FILE", help: "A schema's text.", isRepeatable: true), json,
+    ])
+  private static let deploy = spec(
+    "deploy", "Brings development's schema to production, which only takes what is added. Data stay where they are.",
+    [container, yes, json])
+  private static let reset = spec(
+    "reset", "Makes development's schema like production's and deletes all of development's data.",
+    [container, yes, json])
+
+  private static let help = """
+    The schemas of a container.
+
+    Usage: virga schema export | import | validate | diff | deploy | reset [options]
+
+    Each explains itself with --help.
+    """
+
+  static func run(_ words: [String]) async throws {
+    let rest = Array(words.dropFirst())
+    switch words.first {
+    case "export": try await perform(rest, export, exportSchema)
+    case "import": try await perform(rest, importing, importSchema)
+    case "validate": try await perform(rest, validate, validateSchema)
+    case "diff": try await perform(rest, diff, compareSchemas)
+    case "deploy": try await perform(rest, deploy, deploySchema)
+    case "reset": try await perform(rest, reset, resetSchema)
+    case "help", "--help", "-h": Terminal.print(help)
+    case nil: throw Failure.usage("virga schema", "a command is missing")
+    case let word?: throw Failure.usage("virga schema", "unknown command \(word)")
+    }
+  }
+
+  private static func perform(
+    _ words: [String], _ spec: CommandSpec, _ body: (Arguments) async throws -> Void
+  ) async throws {
+    let arguments = try Arguments(words, for: spec)
+    if arguments.wantsHelp { return Terminal.print(spec.help) }
+    try await body(arguments)
+  }
+
+  // MARK: Commands
+
+  private static func exportSchema(_ arguments: Arguments) async throws {
+    let schemas = try ContainerSchemas(arguments)
+    let text = try await schemas.export(try arguments.choice("--environment") ?? .development)
+    try SchemaFile(path: arguments.value("--file") ?? "-").write(text)
+  }
+
+  private static func validateSchema(_ arguments: Arguments) async throws {
+    let file = try onlyFile(arguments)
+    let text = try file.text()
+    var report = SchemaReport(changes: [], refusals: [])
+    do throws(SchemaErrors) { _ = try Schema(text) } catch { report = SchemaReport(error) }
+    if report.isValid, arguments.has("--container") {
+      report = try await ContainerSchemas(arguments).report("POST", "validate", body: text)
+    }
+    if arguments.has("--json") { try Terminal.print(json: report) }
+    if !report.problems.isEmpty { throw Failure(.failed, SchemaFile.list(report.problems, of: file.path)) }
+    try check(report, arguments, "the schema would lose what production has")
+    if !arguments.has("--json") { Terminal.print("Schema is valid.") }
+  }
+
+  private static func importSchema(_ arguments: Arguments) async throws {
+    let schemas = try ContainerSchemas(arguments)
+    let file = try onlyFile(arguments)
+    let text = try file.read().text
+    let plan = try await schemas.report("POST", "validate", body: text)
+    if !plan.isValid { try printReport(plan, arguments) }
+    try check(plan, arguments, "the import was refused: production keeps what it has")
+    let losses = plan.changes.filter(\.losesData)
+    if !losses.isEmpty, !arguments.has("--yes") {
+      Terminal.complain("Development's data of these are lost:")
+      for change in losses { Terminal.complain(change.text) }
+      guard Terminal.confirm("Import?") else { throw Failure(.failed, "nothing was imported") }
+    }
+    let report = try await schemas.report("POST", "import", body: text)
+    try printReport(report, arguments)
+    try check(report, arguments, "the import was refused: production keeps what it has")
+    if !arguments.has("--json") {
+      Terminal.print(report.changes.isEmpty ? "Development has this schema already." : "Imported into development.")
+      if report.recordsChanged > 0 { Terminal.print("Records changed or deleted: \(report.recordsChanged)") }
+    }
+  }
+
+  private static func compareSchemas(_ arguments: Arguments) async throws {
+    let files = try arguments.values("--file").map { try SchemaFile(path: $0).read() }
+    let report: SchemaReport
+    switch files.count {
+    case 0: report = try await ContainerSchemas(arguments).report("GET", "diff")
+    case 1:
+      let text = try await ContainerSchemas(arguments).export(try arguments.choice("--environment") ?? .development)
+      let server: Schema
+      do throws(SchemaErrors) { server = try Schema(text) } catch {
+        throw Failure(.unavailable, "the server's schema cannot be read: \(error)")
+      }
+      report = SchemaReport(changes: server.changes(to: files[0]), refusals: [])
+    case 2: report = SchemaReport(changes: files[0].changes(to: files[1]), refusals: [])
+    default: throw Failure.usage(diff.name, "--file can be given twice, not more")
+    }
+    try printReport(report, arguments)
+    if !report.changes.isEmpty { throw Failure(.failed, "the schemas differ") }
+    if !arguments.has("--json") { Terminal.print("The schemas are the same.") }
+  }
+
+  private static func deploySchema(_ arguments: Arguments) async throws {
+    let schemas = try ContainerSchemas(arguments)
+    let refused = "the deploy was refused and production is as it was: it only takes what is added"
+    let plan = try await schemas.report("GET", "diff")
+    if !plan.isValid || (!arguments.has("--yes") && !plan.changes.isEmpty) { try printReport(plan, arguments) }
+    try check(plan, arguments, refused)
+    if plan.changes.isEmpty {
+      try arguments.has("--json") ? Terminal.print(json: plan) : Terminal.print("Production has this schema already.")
+      return
+    }
+    if !arguments.has("--yes"), !Terminal.confirm("Deploy to production? What is added there stays for good.") {
+      throw Failure(.failed, "nothing was deployed")
+    }
+    let report = try await schemas.report("POST", "deploy")
+    if arguments.has("--yes") || !report.isValid { try printReport(report, arguments) }
+    try check(report, arguments, refused)
+    if !arguments.has("--json") { Terminal.print("Deployed to production.") }
+  }
+
+  private static func resetSchema(_ arguments: Arguments) async throws {
+    let schemas = try ContainerSchemas(arguments)
+    if !arguments.has("--yes"),
+      !Terminal.confirm("Delete all of development's data of \(schemas.container) and make its schema production's?")
+    {
+      throw Failure(.failed, "nothing was reset")
+    }
+    let report = try await schemas.report("POST", "reset")
+    try printReport(report, arguments)
+    if !arguments.has("--json") {
+      Terminal.print("Development was reset. Records deleted: \(report.recordsChanged)")
+    }
+  }
+
+  // MARK: Reports
+
+  private static func printReport(_ report: SchemaReport, _ arguments: Arguments) throws {
+    if arguments.has("--json") { return try Terminal.print(json: report) }
+    for change in report.changes { Terminal.print(change.text) }
+  }
+
+  /// - Throws: A failure that lists the refusals, if there are any.
+  private static func check(_ report: SchemaReport, _ arguments: Arguments, _ what: String) throws(Failure) {
+    if report.isValid { return }
+    let reasons = report.refusals.map { "\n  \($0.subject): \($0.reason)" }.joined()
+    throw Failure(.failed, what + reasons)
+  }
+
+  private static func onlyFile(_ arguments: Arguments) throws(Failure) -> SchemaFile {
+    guard let path = arguments.value("--file") else { throw .usage(arguments.spec.name, "--file is missing") }
+    return SchemaFile(path: path)
+  }
+}
+
+/// The schemas of one container on a server.
+private struct ContainerSchemas {
+  let container: ContainerID
+  private let client: OperatorClient
+
+  init(_ arguments: Arguments) throws {
+    guard let name = arguments.value("--container") else {
+      throw Failure.usage(arguments.spec.name, "--container is missing")
+    }
+    if let objection = NameRule.container.objection(to: name) {
+      throw Failure.usage(arguments.spec.name, "--container \(objection)")
+    }
+    container = ContainerID(name)
+    client = try OperatorClient(arguments)
+  }
+
+  func export(_ environment: VirgaModel.Environment) async throws -> String {
+    let query = [(name: "container", value: container.rawValue), (name: "environment", value: environment.rawValue)]
+    return String(decoding: try await client.send("GET", "schema/export", query: query), as: UTF8.self)
+  }
+
+  func report(_ method: String, _ call: String, body: String = "") async throws -> SchemaReport {
+    let answer = try await client.send(
+      method, "schema/\(call)", query: [(name: "container", value: container.rawValue)], body: Array(body.utf8))
+    do { return try JSONDecoder().decode(SchemaReport.self, from: Data(answer)) } catch {
+      throw Failure(.unavailable, "\(client.endpoint) answered with something else; is it a server of this version?")
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import Testing
+import VirgaModel
+import VirgaSchema
+import VirgaWire
+
+@testable import VirgaHTTP
+
+@Suite struct FrontSchemaTests {
+  private static let text = "DEFINE SCHEMA RECORD TYPE Trip (name STRING QUERYABLE, GRANT READ TO \"_world\");"
+
+  private func send(
+    _ world: FrontWorld, _ method: String, _ call: String, _ body: String = "", headers: [(String, String)] = [],
+    host: String? = "127.0.0.1:8787", address: String = "127.0.0.1", session: String? = nil,
+    query: String = "container=iCloud.com.example.Diary"
+  ) async -> HTTPResponse {
+    var fields = headers
+    if let host { fields.append(("Host", host)) }
+    if let session = session ?? world.session as String?, !session.isEmpty {
+      fields.append(("X-Virga-Session", session))
+    }
+    let head = HTTPRequestHead(
+      method: method, target: "/virga/1/schema/\(call)?\(query)", headers: HTTPHeaders(fields))
+    return await world.front.exchange(
+      HTTPRequest(head: head, body: .bytes(Array(body.utf8)), clientAddress: address))
+  }
+
+  private func text(_ response: HTTPResponse) -> String {
+    guard case .bytes(let bytes) = response.body else { return "" }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private func report(_ response: HTTPResponse) throws -> SchemaReport {
+    #expect(response.status == 200, "\(text(response))")
+    return try JSONDecoder().decode(SchemaReport.self, from: Data(text(response).utf8))
+  }
+
+  @Test func aSchemaGoesItsWholeWayOverHTTP() async throws {
+    let world = try await FrontWorld()
+    #expect(text(await send(world, "GET", "export")) == Schema().completed().text)
+    #expect(try report(await send(world, "POST", "validate", Self.text)).changes.map(\.subject) == ["Trip"])
+    #expect(text(await send(world, "GET", "export")) == Schema().completed().text)
+    #expect(try report(await send(world, "POST", "import", Self.text)).isApplied)
+    let export = text(await send(world, "GET", "export"))
+    #expect(try Schema(export) == Schema(Self.text).completed())
+    let difference = try report(await send(world, "GET", "diff"))
+    #expect(difference.changes.map(\.text) == ["+ type Trip (name)"])
+    #expect(!difference.isApplied)
+    #expect(try report(await send(world, "POST", "deploy")).isApplied)
+    let production = await send(
+      world, "GET", "export", query: "container=iCloud.com.example.Diary&environment=production")
+    #expect(text(production) == export)
+    let refused = try report(
+      await send(world, "POST", "import", "DEFINE SCHEMA RECORD TYPE Trip (name ASSET);"))
+    #expect(refused.refusals.map(\.subject) == ["Trip.name"])
+    #expect(!refused.isValid && !refused.isApplied)
+    #expect(try report(await send(world, "POST", "reset")).isApplied)
+  }
+
+  @Test func aTextThatIsNoSchemaIsToldLineByLine() async throws {
+    let world = try await FrontWorld()
+    for call in ["import", "validate"] {
+      let report = try report(await send(world, "POST", call, "DEFINE SCHEMA\nRECORD TYPE T (a BAD);"))
+      #expect(report.problems.map(\.line) == [2])
+      #expect(report.problems.map(\.column) == [18])
+      #expect(report.problems[0].message.hasPrefix("Encountered \" <IDENTIFIER> \"BAD \"\" at line 2, column 18."))
+      #expect(!report.isApplied)
+    }
+  }
+
+  @Test func aResetTellsWhoWaitsForChanges() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let token = try await String(world.makePushTarget().split(separator: "/").last ?? "")
+    #expect(world.waiting(token) == 0)
+    #expect(await send(world, "POST", "reset").status == 200)
+    #expect(world.waiting(token) == 1)
+  }
+
+  @Test func onlyTheOperatorManagesSchemas() async throws {
+    let world = try await FrontWorld()
+    #expect(await send(world, "GET", "export", host: "localhost:1").status == 200)
+    #expect(await send(world, "GET", "export", host: "[::1]:1", address: "::1").status == 200)
+    for response in [
+      await send(world, "GET", "export", address: "192.0.2.1"),
+      await send(world, "GET", "export", host: "evil.example"),
+      await send(world, "GET", "export", host: "127.0.0.1.evil.example"), await send(world, "GET", "export", host: nil),
+      await send(world, "GET", "export", headers: [("X-Forwarded-For", "192.0.2.1")]),
+      await send(world, "GET", "export", headers: [("Origin", "http://127.0.0.1:8787")]),
+    ] {
+      #expect(response.status == 403)
+      #expect(text(response).contains("VIRGA_OPERATOR_TOKEN"))
+    }
+    #expect(await send(world, "GET", "export", session: "").status == 401)
+    #expect(await send(world, "GET", "export", session: "a.b.1.c").status == 401)
+    #expect(await send(world, "GET", "export", headers: [("X-Virga-Operator", "guess")]).status == 401)
+  }
+
+  @Test func aServerWithAnOperatorsTokenTakesNothingElse() async throws {
+    let world = try await FrontWorld { $0.operatorToken = "a long and secret token" }
+    #expect(await send(world, "GET", "export").status == 403)
+    #expect(await send(world, "GET", "export", headers: [("X-Virga-Operator", "a long and secret toke")]).status == 401)
+    let answer = await send(
+      world, "GET", "export", headers: [("X-Virga-Operator", "a long and secret token")], address: "192.0.2.1",
+      session: "")
+    #expect(answer.status == 200)
+  }
+
+  @Test func wrongRequestsAreRefused() async throws {
+    let world = try await FrontWorld { $0.containers = ["iCloud.com.example.Diary"] }
+    #expect(await send(world, "POST", "export").status == 405)
+    #expect(await send(world, "GET", "deploy").status == 405)
+    #expect(await send(world, "POST", "drop").status == 404)
+    #expect(await send(world, "GET", "export", query: "").status == 400)
+    #expect(await send(world, "GET", "export", query: "container=a/b").status == 400)
+    #expect(await send(world, "GET", "export", query: "container=iCloud.other").status == 404)
+    let query = "container=iCloud.com.example.Diary&environment=test"
+    #expect(await send(world, "GET", "export", query: query).status == 400)
+    let large = String(repeating: " ", count: Limits.schemaTextBytesMax + 1)
+    #expect(await send(world, "POST", "import", large).status == 413)
+    #expect(await send(world, "POST", "import", String(large.dropFirst())).status == 200)
+  }
+}
