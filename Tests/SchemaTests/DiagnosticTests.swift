@@ -175,6 +175,17 @@ import VirgaSchema
     #expect(diagnostics(text).count == Limits.schemaDiagnosticsMax)
   }
 
+  @Test(arguments: [-1, 0, 1])
+  func typesAndFieldsHaveLimits(beyond: Int) throws {
+    func messages(_ schema: Schema) -> [String] { schema.problems().map(\.message) }
+    let fields = (0..<Limits.fieldsPerRecordTypeMax + beyond).map { SchemaField(FieldName("f\($0)"), .value(.string)) }
+    let wide = Schema(recordTypes: [SchemaRecordType("T", fields: fields)]).completed()
+    #expect(messages(wide) == (beyond > 0 ? ["record type 'T' has more than 2000 fields"] : []))
+    let types = (0..<Limits.recordTypesPerSchemaMax + beyond).map { SchemaRecordType(RecordType("T\($0)")) }
+    let long = Schema(recordTypes: types).completed()
+    #expect(messages(long) == (beyond > 0 ? ["a schema has at most 2000 record types"] : []))
+  }
+
   @Test(arguments: [("", 1, 1), ("RECORD TYPE T ();", 1, 1), ("DEFINE\n  TABLE", 2, 3), ("\u{feff}DEFINE x", 1, 8)])
   func aTextThatIsNoSchemaIsRefusedAtItsBeginning(text: String, line: Int, column: Int) {
     #expect(diagnostics(text).first?.position == SchemaPosition(line: line, column: column))

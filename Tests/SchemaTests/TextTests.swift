@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 import VirgaModel
@@ -133,7 +134,12 @@ import VirgaSchema
   }
 
   @Test func damagedTextsNeverTrap() {
-    var random = SplitMix64(seed: 20_261_130)
+    // `VIRGA_FUZZ_SECONDS` makes it a long run, with another seed each time.
+    let environment = ProcessInfo.processInfo.environment
+    let duration = environment["VIRGA_FUZZ_SECONDS"].flatMap { Int($0) }.map { Duration.seconds($0) }
+    let start = ContinuousClock.now
+    let seed = duration == nil ? 20_261_130 : UInt64.random(in: 0 ... .max)
+    var random = SplitMix64(seed: seed)
     var seeds = (0..<20).map { _ in Array(Schema.random(using: &random).text.utf8) }
     seeds += Corpus.schemas.prefix(4).map { Array($0.text.utf8.prefix(3_000)) }
     let pieces = [
@@ -141,7 +147,9 @@ import VirgaSchema
       "CREATE ROLE ", "LIST<", "NUMBER PREFERRED AS ", "QUERYABLE", " TO ", "_", ".", "ENCRYPTED ", "preferred STRING",
     ]
     var understood = 0
-    for round in 0..<4_000 {
+    var round = -1
+    while duration.map({ ContinuousClock.now - start < $0 }) ?? (round < 4_000) {
+      round += 1
       var bytes = seeds[round % seeds.count]
       for _ in 0...Int.random(in: 0..<4, using: &random) {
         let place = Int.random(in: 0...bytes.count, using: &random)
@@ -155,12 +163,15 @@ import VirgaSchema
       do {
         let schema = try Schema(String(decoding: bytes, as: UTF8.self))
         understood += 1
-        #expect((try? Schema(schema.text)) == schema, "round \(round)")
+        #expect((try? Schema(schema.text)) == schema, "seed \(seed), round \(round)")
       } catch {
-        #expect(!error.diagnostics.isEmpty, "round \(round)")
-        #expect(error.diagnostics.map(\.position) == error.diagnostics.map(\.position).sorted(), "round \(round)")
+        #expect(!error.diagnostics.isEmpty, "seed \(seed), round \(round)")
+        #expect(
+          error.diagnostics.map(\.position) == error.diagnostics.map(\.position).sorted(),
+          "seed \(seed), round \(round)")
       }
     }
+    if duration != nil { print("\(round) texts, \(understood) of them schemas") }
     #expect(understood > 50)
   }
 }

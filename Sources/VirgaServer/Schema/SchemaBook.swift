@@ -22,17 +22,22 @@ struct SchemaBook {
   /// - Throws: `badRequest` for a name that no type may have, and for a type that production does not know.
   mutating func draft(of type: RecordType) throws -> RecordTypeSchema {
     if let draft = drafts[type] { return draft }
-    // A schema may declare fields of these; that makes nobody else their author.
-    if type == .users { throw ServiceError.badRequest("records of type 'Users' are made by the service alone") }
+    // A schema may declare fields of the service's own types; that makes nobody else their author.
+    try checkIsOpen(type)
     if let known = try transaction.schema(of: type, container: container, environment: environment) {
       drafts[type] = known
       return known
     }
-    try checkName(type)
+    if let objection = NameRule.recordType.objection(to: type.rawValue) {
+      throw ServiceError.badRequest("record type \(objection)")
+    }
     guard environment == .development else {
       throw ServiceError.badRequest(
         "\(Reason.schemaRefusal) \(type) in \(environment) schema; \(deployHint(of: container))")
     }
+    try Limits.check(
+      transaction.recordTypeCount(of: container, in: environment) + 1, atMost: Limits.recordTypesPerSchemaMax,
+      "record types of container '\(container)'")
     return RecordTypeSchema(type, of: container, in: environment)
   }
 
@@ -44,12 +49,13 @@ struct SchemaBook {
     }
   }
 
-  private func checkName(_ type: RecordType) throws {
-    if type.rawValue.lowercased().hasPrefix("cloudkit.") {
+  private func checkIsOpen(_ type: RecordType) throws {
+    if type == .users { throw ServiceError.badRequest("records of type 'Users' are made by the service alone") }
+    let isReserved =
+      type.rawValue.utf8.first.map { $0 | 0x20 } == UInt8(ascii: "c")
+      && type.rawValue.lowercased().hasPrefix("cloudkit.")
+    if isReserved {
       throw ServiceError.badRequest("Cannot share - no such record exists to share: type '\(type)' is reserved")
-    }
-    if let objection = NameRule.recordType.objection(to: type.rawValue) {
-      throw ServiceError.badRequest("record type \(objection)")
     }
   }
 }

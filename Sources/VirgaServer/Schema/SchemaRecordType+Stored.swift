@@ -6,33 +6,41 @@ import VirgaSchema
 /// The first line is the format's number, 2. Then a line for each field, `name<tab>TYPE<tab>indexes`, and one for each
 /// grant, `@role<tab>rights`; indexes and rights are the numbers of their sets. The first format had no number and only
 /// lines `name TYPE`: it was written when fields came from saves alone, so they have what a save gives.
+///
+/// Every save reads one, so lines are walked where they lie.
 extension SchemaRecordType {
   init(_ name: RecordType, stored value: [UInt8]) throws {
     self.init(name)
-    var lines = value.split(separator: UInt8(ascii: "\n"))[...]
-    guard lines.first?.elementsEqual("2".utf8) == true else {
-      for line in lines { fields.append(try Self.fieldOfFirstFormat(line, in: name)) }
-      grants = SchemaGrant.usual
-      return
-    }
-    lines.removeFirst()
-    fields.reserveCapacity(lines.count)
-    for line in lines {
-      let parts = line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false)
-      guard let head = parts.first, let last = parts.last, last.count == 1,
-        let set = last.first.map({ $0 &- UInt8(ascii: "0") }), set < 8
-      else { throw Self.damage(name) }
-      if head.first == UInt8(ascii: "@") {
-        guard parts.count == 2 else { throw Self.damage(name) }
-        let role = RoleName(String(decoding: head.dropFirst(), as: UTF8.self))
-        grants.append(SchemaGrant(SchemaRights(rawValue: set), to: role))
-      } else {
-        guard parts.count == 3, let type = SchemaDataType(name: String(decoding: parts[1], as: UTF8.self)) else {
-          throw Self.damage(name)
-        }
-        let field = FieldName(String(decoding: head, as: UTF8.self))
-        fields.append(SchemaField(field, type, SchemaIndexes(rawValue: set)))
+    let isFirstFormat = value.first != UInt8(ascii: "2")
+    if isFirstFormat { grants = SchemaGrant.usual }
+    fields.reserveCapacity(value.count { $0 == UInt8(ascii: "\n") })
+    var start = value.startIndex
+    while start < value.endIndex {
+      let end = value[start...].firstIndex(of: UInt8(ascii: "\n")) ?? value.endIndex
+      let line = value[start..<end]
+      start = end + 1
+      if isFirstFormat {
+        fields.append(try Self.fieldOfFirstFormat(line, in: name))
+      } else if line.startIndex != value.startIndex {
+        try take(line)
       }
+    }
+  }
+
+  private mutating func take(_ line: ArraySlice<UInt8>) throws {
+    guard let tab = line.firstIndex(of: UInt8(ascii: "\t")), let last = line.lastIndex(of: UInt8(ascii: "\t")),
+      last == line.endIndex - 2, case let set = line[last + 1] &- UInt8(ascii: "0"), set < 8
+    else { throw Self.damage(name) }
+    if line[line.startIndex] == UInt8(ascii: "@") {
+      guard tab == last else { throw Self.damage(name) }
+      let role = RoleName(String(decoding: line[(line.startIndex + 1)..<tab], as: UTF8.self))
+      grants.append(SchemaGrant(SchemaRights(rawValue: set), to: role))
+    } else {
+      guard tab < last, let type = SchemaDataType(name: String(decoding: line[(tab + 1)..<last], as: UTF8.self)) else {
+        throw Self.damage(name)
+      }
+      let field = FieldName(String(decoding: line[..<tab], as: UTF8.self))
+      fields.append(SchemaField(field, type, SchemaIndexes(rawValue: set)))
     }
   }
 

@@ -23,6 +23,10 @@ extension ReadTransaction {
     return Schema(roles: roles, recordTypes: types).completed()
   }
 
+  func recordTypeCount(of container: ContainerID, in environment: Environment) throws -> Int {
+    try entities(.recordType, owner: schemaOwner(container: container, environment: environment)).count
+  }
+
   /// The roles that a schema creates.
   func roles(of container: ContainerID, in environment: Environment) throws -> RoleList {
     guard let entity = try entity(.setting, key: rolesKey(container, environment)) else { return RoleList() }
