@@ -71,4 +71,24 @@ import Testing
       #expect(compiled.contains(line), "the README's sample is not the one that is compiled: \(line)")
     }
   }
+
+  @Test func everyFieldReportNamesTestsThatExist() throws {
+    let text = try String(
+      contentsOf: SourceTree.root.appendingPathComponent("docs/field-reports.md"), encoding: .utf8)
+    let tests = ["Tests", "Examples/Tests"].flatMap { SourceTree.files(below: $0) }
+    let suites = Dictionary(
+      tests.flatMap { file in
+        file.text.matches(of: /(?:struct|class|enum|extension) (\w+)/).map { (String($0.output.1), file.text) }
+      }, uniquingKeysWith: +)
+    let rows = text.split(separator: "\n").filter { $0.hasPrefix("| C") }
+    #expect(rows.count > 50)
+    for row in rows {
+      let names = row.matches(of: /(\w+Tests)\.(\w+)/)
+      #expect(!names.isEmpty, "no test in: \(row)")
+      for name in names {
+        let suite = suites[String(name.output.1)]
+        #expect(suite?.contains("func \(name.output.2)(") == true, "no test \(name.output.0) for: \(row)")
+      }
+    }
+  }
 }
