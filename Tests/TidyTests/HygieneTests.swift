@@ -61,14 +61,15 @@ import Testing
     }
   }
 
-  @Test func theReadmeShowsCodeThatCompiles() throws {
-    let readme = try String(contentsOf: SourceTree.root.appendingPathComponent("README.md"), encoding: .utf8)
+  @Test(arguments: [("README.md", "ReadmeSample"), ("docs/testing-your-app.md", "TestingSample")])
+  func documentsShowCodeThatCompiles(document: String, sample name: String) throws {
+    let readme = try String(contentsOf: SourceTree.root.appendingPathComponent(document), encoding: .utf8)
     let sample = try #require(readme.components(separatedBy: "```swift\n").dropFirst().first)
     let compiled = try String(
-      contentsOf: SourceTree.root.appendingPathComponent("Tests/CloudKitTests/Documents/ReadmeSample.swift"),
+      contentsOf: SourceTree.root.appendingPathComponent("Tests/CloudKitTests/Documents/\(name).swift"),
       encoding: .utf8)
     for line in sample.components(separatedBy: "```")[0].split(separator: "\n") {
-      #expect(compiled.contains(line), "the README's sample is not the one that is compiled: \(line)")
+      #expect(compiled.contains(line), "\(document) shows another sample than the one that is compiled: \(line)")
     }
   }
 

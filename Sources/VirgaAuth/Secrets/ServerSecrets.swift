@@ -52,6 +52,10 @@ package struct ServerSecrets: Sendable {
     Hex.encode(mac(of: Array(container.rawValue.utf8), for: .apiToken))
   }
 
+  /// What whoever runs the server shows to manage it: 43 characters, the same each time. Who can read the server's key
+  /// can make it, so a program beside the data needs to be given nothing.
+  package var operatorToken: String { signature(of: "", for: .operatorToken) }
+
   /// The key under which the values of encrypted fields are kept.
   package var fieldKey: FieldKey { FieldKey(key: mac(of: [], for: .fields)) }
 
@@ -64,6 +68,7 @@ package struct ServerSecrets: Sendable {
     case downloadURL = "download"
     case pushURL = "push"
     case fields = "fields"
+    case operatorToken = "operator"
   }
 
   /// Signs a text; 43 characters that may stand in a URL or a header.

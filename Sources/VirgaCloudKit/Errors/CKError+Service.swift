@@ -66,6 +66,7 @@ extension CKError {
       (Reason.limitExceeded, .limitExceeded),
       (Reason.zonePurged, .userDeletedZone),
       (Reason.encryptedDataReset, .zoneNotFound),
+      (Reason.accountUnavailable, .accountTemporarilyUnavailable),
       (Reason.noZonesInPublic, .badDatabase),
       (Reason.schemaRefusal, .serverRejectedRequest),
       (Reason.schemaFieldRefusal, .serverRejectedRequest),

@@ -56,6 +56,7 @@ extension Connection {
     loop.dates.refresh()
     loop.head.removeAll(keepingCapacity: true)
     phase = .answering
+    if response.isBrokenOff { return breakOff(response, context) }
     switch appendHead(of: response, for: context, date: loop.dates.bytes, to: &loop.head) {
     case .none: sendAtOnce()
     case .bytes(let bytes) where bytes.count <= Self.smallBodyMax:
@@ -68,6 +69,17 @@ extension Connection {
       output = Outgoing(head: loop.head, file: file, began: loop.now)
       flush()
     }
+  }
+
+  /// Sends a head that promises a body, and ends. A close without a byte would not do: clients take it for a connection
+  /// that was idle too long, and send the request again by themselves.
+  private func breakOff(_ response: HTTPResponse, _ context: AnswerContext) {
+    var promise = response
+    promise.status = 200
+    promise.body = .bytes([UInt8](repeating: 0x20, count: 64))
+    appendHead(of: promise, for: context, date: loop.dates.bytes, to: &loop.head)
+    send(descriptor, loop.head, loop.head.count, Int32(MSG_NOSIGNAL))
+    close()
   }
 
   /// What goes out in place of an answer that cannot be written.

@@ -24,6 +24,7 @@ extension Front {
       return refusal(error, request.head)
     }
     do {
+      if let answer = try await faultOfUpload(claim, request.body) { return answer }
       let path = try await uploadedFile(request.body)
       let boundary: String?
       do {
@@ -41,6 +42,28 @@ extension Front {
     } catch {
       return failure(serviceError(error, uuid: uuid, during: "upload"), uuid: uuid)
     }
+  }
+
+  /// What a fault on purpose makes of an upload, if it makes an end of it.
+  private func faultOfUpload(_ claim: UploadClaim, _ body: HTTPRequest.Body) async throws -> HTTPResponse? {
+    guard faults.watches(claim.environment) else { return nil }
+    var facts = FaultPlan.Facts(
+      operation: FaultPlan.Operations.assetPut, container: claim.container, scope: .private)
+    facts.user = claim.user
+    facts.records = [claim.recordName]
+    for fault in faults.meet(facts) {
+      try await hold(fault.latency)
+      switch fault.effect {
+      case .error(let error, _):
+        if case .file(let file) = body { await assets.remove(upload: file.path) }
+        throw error
+      case .cutBeforeCommit:
+        if case .file(let file) = body { await assets.remove(upload: file.path) }
+        return Self.brokenOff
+      default: break
+      }
+    }
+    return nil
   }
 
   private func uploadedFile(_ body: HTTPRequest.Body) async throws(AssetFolderError) -> String {

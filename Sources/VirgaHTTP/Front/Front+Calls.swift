@@ -14,7 +14,7 @@ extension Front {
       guard case .bytes(let body) = request.body else { throw ServiceError.badRequest("the body is not in memory") }
       let call = try Call(decoding: body, for: endpoint.operation)
       let context = context(for: endpoint, authentication.principal, request.head)
-      let reply = try await run(call, context)
+      guard let reply = try await runMeetingFaults(call, context) else { return Self.brokenOff }
       var response = HTTPResponse.json(
         reply.encoded(extensions: context.wantsExtensions, uuid: uuid), status: 200, uuid: uuid)
       for header in authentication.responseHeaders { response.headers.append(header.name, header.value) }
@@ -24,7 +24,13 @@ extension Front {
     }
   }
 
-  private func run(_ call: Call, _ context: CallContext) async throws -> Reply {
+  /// - Returns: `nil` when a fault on purpose breaks the connection off.
+  private func runMeetingFaults(_ call: Call, _ context: CallContext) async throws -> Reply? {
+    guard faults.watches(context.endpoint.environment) else { return try await run(call, context) }
+    return try await run(call, context, meeting: faults(for: call, context))
+  }
+
+  func run(_ call: Call, _ context: CallContext) async throws -> Reply {
     if call.operation.isReadOnly {
       return try await store.read { [service] transaction in
         var context = context

@@ -10,13 +10,17 @@ extension Front {
   func poll(_ token: String) async -> HTTPResponse {
     let uuid = makeUUID()
     do {
-      let isKnown = try await store.read { try $0.entity(.pushToken, key: token) != nil }
-      guard isKnown else { throw ServiceError(.notFound, "there is no such push token: create one anew") }
+      let queue = try await store.read { [service] in try service.pushQueue(of: token, in: $0) }
+      guard let queue else { throw ServiceError(.notFound, "there is no such push token: create one anew") }
       let poll = polls.begin(token)
       defer { polls.end(poll) }
       while !Task.isCancelled {
         poll.arm()
-        if let notification = try await takeNotification(token) { return answer(notification, token, uuid) }
+        if let notification = try await takeNotification(token) {
+          guard faults.watches(queue.environment) else { return answer(notification, token, uuid) }
+          if let response = try await answer(notification, token, uuid, meeting: faults(of: queue)) { return response }
+          continue
+        }
         guard await poll.wait() == .woken else { break }
       }
       return HTTPResponse(status: 200, headers: HTTPHeaders([("X-Apple-Request-UUID", uuid)]))
@@ -29,6 +33,46 @@ extension Front {
   private func takeNotification(_ token: String) async throws -> NotificationRow? {
     let rows = try await store.read { try $0.notifications(for: token, limit: Limits.notificationsPerTokenMax) }
     return rows.first { polls.claim($0.id) }
+  }
+
+  private func faults(of queue: PushQueue) -> [FaultPlan.Rule] {
+    var facts = FaultPlan.Facts(operation: FaultPlan.Operations.push, container: queue.container, scope: .private)
+    (facts.user, facts.device, facts.client) = (queue.user, queue.device, queue.client)
+    return faults.meet(facts)
+  }
+
+  /// - Returns: `nil` when a fault on purpose loses the notification, so that the poll waits for the next one.
+  private func answer(
+    _ notification: NotificationRow, _ token: String, _ uuid: String, meeting faults: [FaultPlan.Rule]
+  ) async throws -> HTTPResponse? {
+    do {
+      for fault in faults {
+        try await hold(fault.latency)
+        switch fault.effect {
+        case .error(let error, _): throw error
+        case .cutBeforeCommit:
+          polls.release(notification.id)
+          return Self.brokenOff
+        case .dropNotification:
+          try await store.write { try $0.removeNotifications([notification.id]) }
+          polls.release(notification.id)
+          return nil
+        default: break
+        }
+      }
+    } catch {
+      polls.release(notification.id)
+      throw error
+    }
+    var response = answer(notification, token, uuid)
+    if faults.contains(where: { $0.effect == .repeatNotification }) {
+      // It stays in its queue, and so comes again.
+      response.whenDone = { [polls] _ in
+        polls.release(notification.id)
+        polls.wake(token)
+      }
+    }
+    return response
   }
 
   private func answer(_ notification: NotificationRow, _ token: String, _ uuid: String) -> HTTPResponse {

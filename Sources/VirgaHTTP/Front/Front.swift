@@ -17,6 +17,7 @@ package final class Front: HTTPHandler {
   let polls: PollTable
   let secrets: ServerSecrets
   let fieldKey: FieldKey
+  package let faults = FaultDesk()
 
   /// - Throws: `AssetFolderError` when the folders of the data folder cannot be made or cleared.
   package init(
@@ -41,6 +42,7 @@ package final class Front: HTTPHandler {
     case .call: return .buffer(limit: Limits.requestBytesMax)
     case .account: return accounts.bodyPlan(for: head)
     case .schema: return .buffer(limit: Limits.schemaTextBytesMax)
+    case .management: return .buffer(limit: Limits.managementRequestBytesMax)
     case .upload(let ticket):
       do {
         _ = try urls(for: head).claim(ticket: ticket, now: configuration.now())
@@ -69,6 +71,7 @@ package final class Front: HTTPHandler {
     case .call(let endpoint): return await call(endpoint, request)
     case .account: return await accounts.respond(to: request)
     case .schema(let call): return await schema(call, request)
+    case .management(let name): return await manage(name, request)
     case .upload(let ticket): return await upload(ticket: ticket, request)
     case .download(let name): return await download(name, request.head)
     case .push(let token): return await poll(token)
@@ -109,7 +112,7 @@ package final class Front: HTTPHandler {
       }
     }
     let response = await respond(to: request)
-    response.whenDone?(true)
+    response.whenDone?(!response.isBrokenOff)
     return response
   }
 

@@ -18,6 +18,8 @@ package struct FrontConfiguration: Sendable {
   package var makeRandom: @Sendable () -> any RandomNumberGenerator & Sendable
   /// Takes what an operator should know. The texts hold no secrets.
   package var log: @Sendable (String) -> Void = { _ in }
+  /// Waits, where a fault on purpose asks for it.
+  package var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
   package var assetBytesMax: Int64 = Int64(Limits.assetBytesMax)
   /// How long a long poll is parked.
   package var pollTime: Duration = .seconds(50)

@@ -9,6 +9,8 @@ enum Route: Hashable, Sendable {
   case push(token: String)
   case account
   case schema(SchemaCall)
+  /// A call for whoever runs the server, by what follows `/virga/1/`.
+  case management(String)
   case health
   /// A question by a browser whether it may send another request.
   case preflight
@@ -33,7 +35,8 @@ enum Route: Hashable, Sendable {
       return
     }
     if path.hasPrefix(AccountRoutes.prefix) {
-      self = .account
+      let name = path.dropFirst(AccountRoutes.prefix.count)
+      self = Front.isManagement(name) ? .management(String(name)) : .account
       return
     }
     var segments: [String] = []

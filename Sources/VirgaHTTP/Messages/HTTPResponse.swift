@@ -11,6 +11,8 @@ public struct HTTPResponse: Sendable {
   public var body: Body
   /// Whether the connection is to be closed after the answer.
   public var closesConnection = false
+  /// Whether the connection is broken off after the answer's head, so that the client never has the answer.
+  public var isBrokenOff = false
   /// Called once the answer is with the system for sending, or with `false` once that cannot be done any more, the
   /// client being gone. May run on the connection's loop and must not block.
   public var whenDone: (@Sendable (_ isSent: Bool) -> Void)?

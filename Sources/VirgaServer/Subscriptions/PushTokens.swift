@@ -1,4 +1,4 @@
-import VirgaModel
+package import VirgaModel
 import VirgaWire
 
 /// A queue of notifications: whose it is, and which client waits at it.
@@ -58,7 +58,30 @@ struct PushToken: Hashable {
   }
 }
 
+/// Whose queue of notifications a push token names.
+package struct PushQueue: Hashable, Sendable {
+  package var container: ContainerID
+  package var environment: Environment
+  package var user: UserName
+  package var device: String?
+  package var client: String?
+}
+
 extension Service {
+  /// - Returns: `nil` if there is no such token.
+  package func pushQueue(of token: String, in transaction: any ReadTransaction) throws -> PushQueue? {
+    guard let entity = try transaction.entity(.pushToken, key: token) else { return nil }
+    let stored = try PushToken(entity)
+    // A container's name may hold anything but a slash, and an environment and a user hold none either.
+    let parts = entity.owner.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    guard parts.count == 3, let environment = Environment(rawValue: parts[1]) else {
+      throw StoreError.damaged("a push token cannot be read")
+    }
+    return PushQueue(
+      container: ContainerID(parts[0]), environment: environment, user: UserName(parts[2]), device: stored.device,
+      client: stored.clientID)
+  }
+
   func createPushToken(
     _ request: PushTokenRequest, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {

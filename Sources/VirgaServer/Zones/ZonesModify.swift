@@ -1,4 +1,4 @@
-import VirgaModel
+package import VirgaModel
 import VirgaWire
 
 extension Service {
@@ -28,6 +28,20 @@ extension Service {
           }
         }
       })
+  }
+}
+
+extension Service {
+  /// Deletes a zone as its user does outside of any app: in the settings, or by a reset of encrypted data.
+  /// - Returns: Whether there was such a zone.
+  package func remove(
+    _ zone: ZoneName, reason: ZoneDeletionReason, in transaction: any WriteTransaction, context: inout CallContext
+  ) throws -> Bool {
+    let access = try Access(context)
+    guard let key = access.database, let row = try transaction.zone(zone, in: key), !row.isDeleted else { return false }
+    var shelf = ZoneShelf(access: access, transaction: transaction)
+    _ = try shelf.delete(ZoneSelector(zone), reason: reason, context: &context)
+    return true
   }
 }
 
@@ -71,7 +85,9 @@ private struct ZoneShelf {
     return row.envelope(owner: id.owner)
   }
 
-  mutating func delete(_ selector: ZoneSelector, context: inout CallContext) throws -> ZoneEnvelope {
+  mutating func delete(
+    _ selector: ZoneSelector, reason: ZoneDeletionReason = .deleted, context: inout CallContext
+  ) throws -> ZoneEnvelope {
     let id = try access.zoneID(selector)
     guard let key = access.database else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
     guard id.name != .default else { throw ServiceError.badRequest("the default zone cannot be deleted") }
@@ -84,7 +100,7 @@ private struct ZoneShelf {
     try transaction.put(database)
     try transaction.removeRecords(of: row)
     row.isDeleted = true
-    row.deletionReason = .deleted
+    row.deletionReason = reason
     count? -= 1
     row.databaseSequence = database.sequence
     try transaction.put(&row)

@@ -62,6 +62,7 @@ public enum Reason {
   public static let zoneNotFound = "Zone does not exist"
   public static let zonePurged = "Zone was purged by its user"
   public static let encryptedDataReset = "Zone was deleted because its user reset their encrypted data"
+  public static let accountUnavailable = "Account is temporarily unavailable"
   public static let atomicFailure = "Atomic batch failed"
   public static let noChangesInDefaultZone = "cannot get changes in default zone"
   public static let noZonesInPublic = "zones cannot be changed in the public database"

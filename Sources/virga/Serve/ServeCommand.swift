@@ -19,6 +19,7 @@ enum ServeCommand {
     defer { storage.close() }
 
     let front = try front(options, storage)
+    if let path = options.faultsPath { try loadFaults(path, into: front) }
     let server = HTTPServer(handler: options.logsRequests ? RequestLog(handler: front) : front)
     let port = try start(server, options)
     let firstCode: String?
@@ -60,6 +61,16 @@ enum ServeCommand {
         .badConfiguration, "\(OperatorClient.tokenVariable) needs at least 20 printable characters without spaces")
     }
     return token
+  }
+
+  private static func loadFaults(_ path: String, into front: Front) throws(Failure) {
+    let bytes: [UInt8]
+    do { bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path))) } catch {
+      throw Failure(.badConfiguration, "the file of faults \(path) cannot be read")
+    }
+    do throws(FaultPlan.Objection) { front.faults.set(try FaultPlan(json: bytes)) } catch {
+      throw Failure(.badConfiguration, "\(path): \(error)")
+    }
   }
 
   private static func start(_ server: HTTPServer, _ options: ServeOptions) throws(Failure) -> UInt16 {

@@ -17,6 +17,8 @@ struct ServeOptions: Sendable {
   /// Where clients reach the server, without a slash at the end; `nil` for host and port.
   var baseURL: String?
   var logsRequests = false
+  /// A file of faults that happen on purpose.
+  var faultsPath: String?
 
   static let spec = CommandSpec(
     name: "virga serve",
@@ -36,12 +38,15 @@ struct ServeOptions: Sendable {
       .init(
         name: "--base-url", value: "URL",
         help: "Where clients reach the server, if a proxy stands before it. Default: host and port."),
+      .init(
+        name: "--faults", value: "FILE",
+        help: "Let things go wrong on purpose, in the development environment only; see docs/faults.md."),
       .init(name: "--log", value: nil, help: "Write one line for each request to standard error."),
     ],
     notes: """
       TLS is left to a proxy before the server; it says for whom it asks in X-Forwarded-For.
 
-      Schemas are managed by whoever has the token in $VIRGA_OPERATOR_TOKEN, which the server reads when it starts;
+      Schemas and faults are managed by whoever has the token in $VIRGA_OPERATOR_TOKEN, which the server reads when it starts;
       without one, by the devices that ask from the server's own machine.
 
       Exit codes:
@@ -56,7 +61,7 @@ struct ServeOptions: Sendable {
         75  another server uses the data folder
         76  the data were written by a newer version
         77  the port needs a privilege, or the server's key is open to other users
-        78  the operator's token is too short
+        78  the operator's token is too short, or the file of faults cannot be used
       """)
 
   init(_ arguments: Arguments) throws(Failure) {
@@ -73,6 +78,7 @@ struct ServeOptions: Sendable {
       data = .folder(folder)
     }
     logsRequests = arguments.has("--log")
+    faultsPath = arguments.value("--faults")
     for text in arguments.values("--container") {
       if let objection = NameRule.name.objection(to: text) { throw .usage(name, "--container \(objection)") }
       containers.append(ContainerID(text))

@@ -55,6 +55,7 @@ final class TestNetwork: Transport {
     let target = String(request.url.dropFirst(TestServer.url.count))
     let head = HTTPRequestHead(method: request.method, target: target, headers: headers)
     let response = await front.exchange(HTTPRequest(head: head, body: .bytes(body)))
+    if response.isBrokenOff { throw TransportError.responseLost("the connection broke off") }
     var answer = TransportResponse(
       status: response.status, headers: response.headers.fields, body: try Self.bytes(of: response.body))
     if let replace = state.withLock({ $0.replace }) { answer = replace(target, answer) }

@@ -1,0 +1,39 @@
+import VirgaModel
+import VirgaWire
+
+extension Front {
+  /// The names after `/virga/1/` that are calls of the operator; one stands for all that lie below it.
+  private static let managementNames: Set<Substring> = ["faults"]
+
+  static func isManagement(_ name: Substring) -> Bool {
+    managementNames.contains(name.prefix { $0 != "/" })
+  }
+
+  /// Answers a call of the operator. Nothing is told to anybody else, not even which calls there are.
+  func manage(_ name: String, _ request: HTTPRequest) async -> HTTPResponse {
+    let uuid = makeUUID()
+    do {
+      try await checkOperator(request)
+      guard case .bytes(let body) = request.body else { throw ServiceError.badRequest("the body is not in memory") }
+      let answer = try await manage(name, method: request.head.method, body: body)
+      return .json(answer, status: 200, uuid: uuid)
+    } catch {
+      return failure(serviceError(error, uuid: uuid, during: name), uuid: uuid)
+    }
+  }
+
+  private func manage(_ name: String, method: String, body: [UInt8]) async throws -> [UInt8] {
+    switch (method, name) {
+    case ("GET", "faults"): return faults.encoded()
+    case ("PUT", "faults"):
+      do throws(FaultPlan.Objection) { try faults.set(FaultPlan(json: body)) } catch {
+        throw ServiceError.badRequest(error.description)
+      }
+      return faults.encoded()
+    case ("DELETE", "faults"):
+      faults.clear()
+      return faults.encoded()
+    default: throw ServiceError(.notFound, "\(method) /virga/1/\(name) is not a call of this server")
+    }
+  }
+}
