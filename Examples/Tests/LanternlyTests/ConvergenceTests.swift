@@ -125,6 +125,14 @@ private final class Device {
     try store.save(id, base: stored.entry, edited: edited, at: now)
   }
 
+  /// With its file in the diary.
+  func attachment(_ name: String, of entry: EntryID) throws -> Attachment {
+    let stored = try store.home.files.adopt(try folder.write("bytes of \(name)", to: name))
+    return Attachment(
+      id: AttachmentID(name), entry: entry, kind: .photo, fileName: "a.png", order: 0, byteCount: stored.byteCount,
+      sha256: stored.sha256)
+  }
+
   func write(_ text: String, id: String) throws -> EntryID {
     let id = EntryID(id)
     clock += 1
@@ -216,9 +224,7 @@ struct ConvergenceTests {
   /// C18: in both orders the edit stays on both devices, with its attachment, and somebody is told.
   @Test(arguments: [true, false]) func editWinsOverDeletionInBothOrders(isDeletionFirst: Bool) throws {
     let (phone, laptop, relay, id) = try Self.pair()
-    let attachment = Attachment(
-      id: AttachmentID("a1"), entry: id, kind: .photo, fileName: "a.png", order: 0, byteCount: 1,
-      sha256: String(repeating: "0", count: 64))
+    let attachment = try phone.attachment("a1", of: id)
     let before = try #require(try phone.store.stored(id)).entry
     var entry = before
     entry.text = "base ![](attachment:a1)"
@@ -241,9 +247,7 @@ struct ConvergenceTests {
   /// C64: a removed attachment is removed everywhere and never sent again.
   @Test func aDetachedAttachmentIsGoneEverywhere() throws {
     let (phone, laptop, relay, id) = try Self.pair()
-    let attachment = Attachment(
-      id: AttachmentID("a1"), entry: id, kind: .photo, fileName: "a.png", order: 0, byteCount: 1,
-      sha256: String(repeating: "0", count: 64))
+    let attachment = try phone.attachment("a1", of: id)
     let base = try #require(try phone.store.stored(id)).entry
     var entry = base
     entry.text = "base ![](attachment:a1)"
@@ -263,9 +267,7 @@ struct ConvergenceTests {
   /// A kept text shows the pictures of its original, and keeps them when the original goes.
   @Test func keptTextsKeepTheirPictures() throws {
     let (phone, laptop, relay, id) = try Self.pair()
-    let attachment = Attachment(
-      id: AttachmentID("a1"), entry: id, kind: .photo, fileName: "a.png", order: 0, byteCount: 1,
-      sha256: String(repeating: "0", count: 64))
+    let attachment = try phone.attachment("a1", of: id)
     let base = try #require(try phone.store.stored(id)).entry
     var entry = base
     entry.text = "base ![](attachment:a1)"

@@ -43,6 +43,33 @@ struct CrashTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: store.home.temporary) == ["entry-1.md"])
   }
 
+  /// An import that is killed again and again is whole after it ran to its end once.
+  @Test func killedImportsAreCompletedByTheNext() throws {
+    let folder = TemporaryFolder()
+    let export = folder.path + "/export"
+    #expect(try BuiltProgram.start("sample-export", [export, "150", "40"]).waited == 0)
+    var random = Seeded(99)
+    let home = folder.path + "/phone"
+    for _ in 0..<12 {
+      let process = try BuiltProgram.start("lanternly", ["--home", home, "import", export])
+      usleep(UInt32.random(in: 10_000...250_000, using: &random))
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+      for stored in try DiaryStore(home: DiaryHome(path: home)).allAttachments() {
+        #expect(try DiaryStore(home: DiaryHome(path: home)).home.files.contains(sha256: stored.attachment.sha256))
+      }
+    }
+    #expect(try BuiltProgram.start("lanternly", ["--home", home, "import", export]).waited == 0)
+    #expect(try BuiltProgram.start("lanternly", ["--home", home + "2", "import", export]).waited == 0)
+    let (killed, clean) = (
+      try DiaryStore(home: DiaryHome(path: home)), try DiaryStore(home: DiaryHome(path: home + "2"))
+    )
+    #expect(try killed.entries() == clean.entries())
+    #expect(try killed.allAttachments() == clean.allAttachments())
+    #expect(try killed.outbox().map(\.record) == clean.outbox().map(\.record))
+    #expect(try killed.entries().count == 150)
+  }
+
   /// What a command has confirmed is in the diary, whole, with its row in the outbox, wherever others were killed.
   @Test func killedCommandsLoseNothingThatWasConfirmed() throws {
     let folder = TemporaryFolder()

@@ -25,10 +25,7 @@ extension DiaryStore {
     while !rest.isEmpty {
       let batch = rest.prefix(Self.importBatchMax)
       rest = rest.dropFirst(batch.count)
-      var ready: [(DayOneEntry, [Attachment])] = []
-      for entry in batch {
-        ready.append((entry, try adoptMedia(of: entry, notes: &summary.notes)))
-      }
+      let ready = try adoptMedia(of: Array(batch), notes: &summary.notes)
       let before = summary
       summary = try write { rows in
         var summary = before
@@ -39,30 +36,43 @@ extension DiaryStore {
     return summary
   }
 
-  /// Copies the files that are not in the diary yet; each is read once and never held whole.
-  private func adoptMedia(of entry: DayOneEntry, notes: inout [ImportNote]) throws -> [Attachment] {
-    let label = entry.entry.origin?.source ?? entry.id.name
-    let known = Set(try read { try $0.attachments(of: entry.id) }.map(\.attachment.id))
-    var attachments: [Attachment] = []
-    for media in entry.media where !known.contains(media.id) {
-      guard let path = media.path else { continue }
-      do {
-        let stored = try home.files.adopt(path)
-        if stored.byteCount == 0 {
-          notes.append(.mediaFileIsEmpty(entry: label, media: media.fileName))
-        } else if let md5 = media.md5, md5.lowercased() != stored.md5 {
-          notes.append(.mediaFileDiffers(entry: label, media: media.fileName))
-        }
-        attachments.append(
+  /// Copies the files that are not in the diary yet; none is ever held whole.
+  private func adoptMedia(
+    of entries: [DayOneEntry], notes: inout [ImportNote]
+  ) throws -> [(DayOneEntry, [Attachment])] {
+    var wanted: [(entry: Int, media: DayOneMedia, path: String)] = []
+    for (index, entry) in entries.enumerated() {
+      let known = Set(try read { try $0.attachments(of: entry.id) }.map(\.attachment.id))
+      for media in entry.media where !known.contains(media.id) {
+        if let path = media.path { wanted.append((index, media, path)) }
+      }
+    }
+    var ready = entries.map { ($0, [Attachment]()) }
+    for (file, result) in zip(wanted, try home.files.adopt(wanted.map(\.path))) {
+      let (entry, media) = (entries[file.entry], file.media)
+      let label = entry.entry.origin?.source ?? entry.id.name
+      switch result {
+      case .success(let stored):
+        if let note = Self.note(on: stored, of: media, label: label) { notes.append(note) }
+        ready[file.entry].1.append(
           Attachment(
             id: media.id, entry: entry.id, kind: media.kind, fileName: media.fileName, order: media.order,
             byteCount: stored.byteCount, sha256: stored.sha256))
-      } catch {
-        guard error.path == path else { throw error }
+      case .failure(let error) where error.path == file.path:
         notes.append(.mediaFileIsUnreadable(entry: label, media: media.fileName))
+      // The diary's own disk.
+      case .failure(let error): throw error
       }
     }
-    return attachments
+    return ready
+  }
+
+  private static func note(
+    on stored: AttachmentFiles.Stored, of media: DayOneMedia, label: String
+  ) -> ImportNote? {
+    if stored.byteCount == 0 { return .mediaFileIsEmpty(entry: label, media: media.fileName) }
+    guard let md5 = media.md5, md5.lowercased() != stored.md5 else { return nil }
+    return .mediaFileDiffers(entry: label, media: media.fileName)
   }
 }
 
@@ -98,6 +108,7 @@ extension DiaryRows {
 
   private func add(_ attachments: [Attachment], at now: Moment, summary: inout ImportSummary) throws {
     for attachment in attachments {
+      try require(attachment)
       try put(StoredAttachment(attachment: attachment, hasFile: true))
       try enqueue(attachment.id.name, .attachment, .save, at: now)
       summary.attachments += 1

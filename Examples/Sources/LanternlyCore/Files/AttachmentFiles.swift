@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// The files of a diary's attachments, each under the digest of its content, so that equal files are kept once.
 package struct AttachmentFiles: Sendable {
@@ -20,20 +21,46 @@ package struct AttachmentFiles: Sendable {
   /// Copies a file into the diary. It is durable when this returns, so that a row may name it; a copy that is cut off
   /// leaves nothing but a temporary file.
   package func adopt(_ source: String) throws(FileError) -> Stored {
+    let stored = try place(source)
+    try synchronizeFolders(of: [stored])
+    return stored
+  }
+
+  /// Copies files, some at a time: what takes long is to wait for the disk, and it takes several waits at once.
+  /// - Returns: What became of each, in their order; those that succeeded are durable.
+  package func adopt(_ sources: [String]) throws(FileError) -> [Result<Stored, FileError>] {
+    let results = Mutex<[Int: Result<Stored, FileError>]>([:])
+    DispatchQueue.concurrentPerform(iterations: sources.count) { index in
+      let result = Result { () throws(FileError) in try place(sources[index]) }
+      results.withLock { $0[index] = result }
+    }
+    let found = results.withLock { results in
+      sources.indices.map { results[$0] ?? .failure(FileError(.read, sources[$0], errorNumber: EIO)) }
+    }
+    try synchronizeFolders(of: found.compactMap { try? $0.get() })
+    return found
+  }
+
+  private func place(_ source: String) throws(FileError) -> Stored {
     let partial = "\(temporary)/copy-\(UUID().uuidString.lowercased())"
     do throws(FileError) {
       let stored = try copy(source, to: partial)
       let target = path(sha256: stored.sha256)
-      let folder = "\(root)/\(stored.sha256.prefix(2))"
-      try Folder.make(folder)
+      try Folder.make(folder(of: stored))
       guard rename(partial, target) == 0 else { throw FileError(.rename, target) }
-      try Folder.synchronize(folder)
-      try Folder.synchronize(root)
       return stored
     } catch {
       unlink(partial)
       throw error
     }
+  }
+
+  private func folder(of stored: Stored) -> String { "\(root)/\(stored.sha256.prefix(2))" }
+
+  private func synchronizeFolders(of stored: [Stored]) throws(FileError) {
+    if stored.isEmpty { return }
+    for folder in Set(stored.map(folder)).sorted() { try Folder.synchronize(folder) }
+    try Folder.synchronize(root)
   }
 
   private func copy(_ source: String, to target: String) throws(FileError) -> Stored {

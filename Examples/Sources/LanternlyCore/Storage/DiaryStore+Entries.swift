@@ -105,6 +105,7 @@ extension DiaryStore {
       }
       try rows.enqueue(id, at: now)
       for attachment in attachments {
+        try rows.require(attachment)
         try rows.put(StoredAttachment(attachment: attachment, hasFile: true))
         try rows.enqueue(attachment.id.name, .attachment, .save, at: now)
       }

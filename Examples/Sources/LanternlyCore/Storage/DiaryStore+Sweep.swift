@@ -1,5 +1,4 @@
 import Foundation
-import VirgaSQLite
 
 extension DiaryStore {
   /// How long a file without a row may be on its way to one.
@@ -8,15 +7,13 @@ extension DiaryStore {
   /// Removes files that a crash left behind: attachments that no row names, and half copies. What an editor left stays,
   /// as it may hold words that are nowhere else.
   package func sweep(at now: Moment) throws {
+    let named = Set(try allAttachments().map(\.attachment.sha256))
+    var orphans: [String] = []
     for folder in try Folder.names(in: home.files.root) {
       let path = "\(home.files.root)/\(folder)"
-      for name in try Folder.names(in: path) where isOld("\(path)/\(name)", now) {
-        let isNamed = try read { rows in
-          try rows.connection.first("SELECT 1 FROM attachment WHERE sha256 = ? LIMIT 1", name) { $0.int(0) } != nil
-        }
-        if !isNamed { home.files.remove(sha256: name) }
-      }
+      orphans += try Folder.names(in: path).filter { !named.contains($0) && isOld("\(path)/\($0)", now) }
     }
+    if !orphans.isEmpty { try write { rows in rows.touchedFiles.formUnion(orphans) } }
     for name in try Folder.names(in: home.temporary) where name.hasPrefix("copy-") || name.hasPrefix("import-") {
       if isOld("\(home.temporary)/\(name)", now) { Folder.remove("\(home.temporary)/\(name)") }
     }

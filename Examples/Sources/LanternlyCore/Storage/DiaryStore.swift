@@ -31,8 +31,8 @@ package final class DiaryStore: Sendable {
   func write<Value: Sendable>(_ body: (DiaryRows) throws -> Value) throws -> Value {
     try lock.withLock { _ in
       let rows = DiaryRows(connection: connection, files: home.files)
-      let (value, released) = try connection.transaction { (try body(rows), try rows.releasedFiles()) }
-      for sha256 in released { home.files.remove(sha256: sha256) }
+      let value = try connection.transaction { try body(rows) }
+      if !rows.touchedFiles.isEmpty { try connection.transaction { try rows.removeReleasedFiles() } }
       return value
     }
   }
@@ -54,9 +54,19 @@ final class DiaryRows {
     self.files = files
   }
 
-  func releasedFiles() throws -> [String] {
-    try touchedFiles.sorted().filter { sha256 in
-      try connection.first("SELECT 1 FROM attachment WHERE sha256 = ? LIMIT 1", sha256) { $0.int(0) } == nil
+  // Under the write lock, as another process may just be about to name the same content: either its row is seen here,
+  // or `require` sees there that the file is gone.
+  func removeReleasedFiles() throws {
+    for sha256 in touchedFiles.sorted() {
+      let isNamed = try connection.first("SELECT 1 FROM attachment WHERE sha256 = ? LIMIT 1", sha256) { $0.int(0) }
+      if isNamed == nil { files.remove(sha256: sha256) }
+    }
+  }
+
+  /// Makes sure that a file is there before a row says so.
+  func require(_ attachment: Attachment) throws(FileError) {
+    guard files.contains(sha256: attachment.sha256) else {
+      throw FileError(.read, files.path(sha256: attachment.sha256), errorNumber: ENOENT)
     }
   }
 
