@@ -32,11 +32,14 @@ public final class CKContainer: NSObject, Sendable {
     self.init(ContainerID(containerIdentifier), on: Process.service)
   }
 
-  package init(_ id: ContainerID, on service: Service) {
+  package convenience init(_ id: ContainerID, on service: Service) {
+    let assets = AssetStore(service: service, container: id)
+    self.init(id, on: service) { CKDatabase($0, of: id, on: service, assets: assets) }
+  }
+
+  private init(_ id: ContainerID, on service: Service, database: (CKDatabase.Scope) -> CKDatabase) {
     self.id = id
     self.service = service
-    let assets = AssetStore(service: service, container: id)
-    func database(_ scope: CKDatabase.Scope) -> CKDatabase { CKDatabase(scope, of: id, on: service, assets: assets) }
     privateCloudDatabase = database(.private)
     publicCloudDatabase = database(.public)
     sharedCloudDatabase = database(.shared)
@@ -50,6 +53,11 @@ public final class CKContainer: NSObject, Sendable {
     case .private: privateCloudDatabase
     case .shared: sharedCloudDatabase
     }
+  }
+
+  /// The same container, with calls that are carried out in another way.
+  func configured(by settings: CallSettings) -> CKContainer {
+    CKContainer(id, on: service) { database(with: $0).configured(by: settings) }
   }
 
   // MARK: The account
@@ -72,9 +80,7 @@ public final class CKContainer: NSObject, Sendable {
   /// The record of this user, whose name differs from container to container. Asks the service once.
   public func userRecordID() async throws -> CKRecord.ID {
     if let known = user.withLock({ $0 }), known.account == service.accountID { return CKRecord.ID(user: known.name) }
-    guard case .user(let name) = try await publicCloudDatabase.perform(.usersCaller) else {
-      throw CKError(.internalError, "The service did not say who the user is.")
-    }
+    let name = try await publicCloudDatabase.currentUserName()
     let account = service.accountID
     user.withLock { $0 = (account, name) }
     return CKRecord.ID(user: name)
@@ -85,6 +91,14 @@ public final class CKContainer: NSObject, Sendable {
   }
 
   public override var description: String { "<CKContainer \(id)>" }
+}
+
+extension CKDatabase {
+  /// Asks the service who the user is in this container.
+  func currentUserName() async throws -> UserName {
+    guard case .user(let name) = try await perform(.usersCaller) else { throw CKError.unexpected("users/caller") }
+    return name
+  }
 }
 
 /// What a program has one of.

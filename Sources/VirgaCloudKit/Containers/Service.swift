@@ -14,6 +14,9 @@ package final class Service: Sendable {
   /// Names this process to the service, which does not tell it of its own changes.
   package let clientID = UUID().uuidString
   private let accounts: AccountClient
+  package let now: @Sendable () -> Timestamp
+  /// Waits that long, or throws when its task is cancelled.
+  let pause: @Sendable (Duration) async throws -> Void
   /// The account of the last request, so that the home need not be read for each.
   private let lastAccount = Mutex<AccountID?>(nil)
   private let refusals: AccountRefusals
@@ -24,8 +27,11 @@ package final class Service: Sendable {
   package init(
     endpoint: String, environment: VirgaModel.Environment, home: VirgaHome, transport: any Transport,
     deviceName: String = Service.hostName,
-    now: @escaping @Sendable () -> Timestamp = { Timestamp(Date()) }
+    now: @escaping @Sendable () -> Timestamp = { Timestamp(Date()) },
+    pause: @escaping @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
   ) {
+    self.now = now
+    self.pause = pause
     self.endpoint = endpoint
     self.environment = environment
     self.transport = transport
@@ -102,12 +108,13 @@ package final class Service: Sendable {
   /// - Parameter zone: Where records of the answer lie that do not say so themselves.
   /// - Throws: `CKError`, if the call failed as a whole.
   func perform(
-    _ call: Call, container: ContainerID, scope: DatabaseScope, zone: ZoneID
+    _ call: Call, container: ContainerID, scope: DatabaseScope, zone: ZoneID, timeout: Duration
   ) async throws -> Reply {
     let endpoint = Endpoint(container: container, environment: environment, scope: scope, operation: call.operation)
     var request = TransportRequest(method: "POST", url: self.endpoint + endpoint.path + "?clientId=\(clientID)")
     request.body = .bytes(call.encoded())
     request.isRepeatable = call.operation.isReadOnly
+    request.timeout = timeout
     request.headers = [("Content-Type", "application/json"), ("X-Virga-Extensions", "1")]
     if let limit = call.largePageLimit { request.headers.append(("X-Virga-Page", String(limit))) }
     let answer = try await authorized(request)

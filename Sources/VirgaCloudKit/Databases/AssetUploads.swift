@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import VirgaModel
 import VirgaWire
 
@@ -18,13 +19,16 @@ struct AssetUploads: Sendable {
   /// Tokens asked for at once: few, because their time begins to run when they are given.
   private static let tokensPerRequest = 20
 
-  init(_ drafts: [RecordDraft], in zone: ZoneID, of database: CKDatabase) async throws {
+  init(
+    _ drafts: [RecordDraft], in zone: ZoneID, of database: CKDatabase, progress: RecordModification.Progress? = nil
+  ) async throws {
     var jobs: [Job] = []
     for (index, draft) in drafts.enumerated() where draft.fault == nil {
       for name in draft.sources.keys.sorted() {
         for source in draft.sources[name] ?? [] { jobs.append(Job(draft: index, name: name, source: source)) }
       }
     }
+    let meter = progress.map { UploadMeter(drafts, $0) }
     for part in jobs.chunks(of: Self.tokensPerRequest) {
       let part = part.filter { faults[drafts[$0.draft].id] == nil }
       guard !part.isEmpty else { continue }
@@ -39,7 +43,13 @@ struct AssetUploads: Sendable {
       let outcomes = await inParallel(
         Array(zip(part, tokens)), limit: AssetStore.parallelTransfers
       ) { job, token -> Result<AssetValue, CKError> in
-        do { return .success(try await store.upload(job.source, to: token.url)) } catch let error as CKError {
+        do {
+          let id = drafts[job.draft].id
+          let asset = try await store.upload(job.source, to: token.url) { sent in meter?.sent(sent, of: job.source, id)
+          }
+          meter?.sent(job.source.size, of: job.source, id)
+          return .success(asset)
+        } catch let error as CKError {
           return .failure(error)
         } catch { return .failure(CKError(.internalError, "\(error)")) }
       }
@@ -62,5 +72,41 @@ struct AssetUploads: Sendable {
       default: faults[id] = error
       }
     }
+  }
+}
+
+/// Tells how far the assets of records are sent, whenever a hundredth more is.
+private final class UploadMeter: Sendable {
+  private struct Gauge: Sendable {
+    let record: CKRecord
+    let total: Int64
+    var sent: [ObjectIdentifier: Int64] = [:]
+    var told = 0
+  }
+
+  private let gauges: Mutex<[CKRecord.ID: Gauge]>
+  private let progress: RecordModification.Progress
+
+  init(_ drafts: [RecordDraft], _ progress: @escaping RecordModification.Progress) {
+    self.progress = progress
+    var gauges: [CKRecord.ID: Gauge] = [:]
+    for draft in drafts {
+      let total = draft.sources.values.joined().reduce(0) { $0 + $1.size }
+      if total > 0 { gauges[draft.id] = Gauge(record: draft.object, total: total) }
+    }
+    self.gauges = Mutex(gauges)
+  }
+
+  func sent(_ bytes: Int64, of source: FileSource, _ id: CKRecord.ID) {
+    let news = gauges.withLock { gauges -> (CKRecord, Double)? in
+      guard var gauge = gauges[id] else { return nil }
+      gauge.sent[ObjectIdentifier(source)] = bytes
+      let hundredths = Int(gauge.sent.values.reduce(0, +) * 100 / gauge.total)
+      let isNews = hundredths > gauge.told && hundredths < 100
+      if isNews { gauge.told = hundredths }
+      gauges[id] = gauge
+      return isNews ? (gauge.record, Double(hundredths) / 100) : nil
+    }
+    if let (record, done) = news { progress(record, done) }
   }
 }

@@ -21,12 +21,23 @@ public final class CKDatabase: NSObject, Sendable {
   package let container: ContainerID
   package let service: Service
   let assets: AssetStore
+  /// How calls are carried out.
+  let settings: CallSettings
 
-  init(_ databaseScope: Scope, of container: ContainerID, on service: Service, assets: AssetStore) {
+  init(
+    _ databaseScope: Scope, of container: ContainerID, on service: Service, assets: AssetStore,
+    settings: CallSettings = CallSettings()
+  ) {
     self.databaseScope = databaseScope
     self.container = container
     self.service = service
     self.assets = assets
+    self.settings = settings
+  }
+
+  /// The same database, with calls that are carried out in another way.
+  func configured(by settings: CallSettings) -> CKDatabase {
+    CKDatabase(databaseScope, of: container, on: service, assets: assets, settings: settings)
   }
 
   /// Performs a call of the protocol in this database, with the device's session.
@@ -36,7 +47,10 @@ public final class CKDatabase: NSObject, Sendable {
     _ call: Call, in zone: ZoneID = ZoneID(.default, owner: .defaultOwner)
   ) async throws -> Reply {
     if Task.isCancelled { throw CKError(TransportError.cancelled) }
-    return try await service.perform(call, container: container, scope: scope, zone: zone)
+    return try await settings.retrying(on: service, isRepeatable: call.operation.isReadOnly) {
+      try await service.perform(
+        call, container: container, scope: scope, zone: zone, timeout: settings.requestTimeout)
+    }
   }
 
   private var scope: DatabaseScope {

@@ -5,6 +5,8 @@ import VirgaWire
 /// One batch of saves and deletions: how the records stood when it was made, and how it is carried out.
 struct RecordModification: Sendable {
   typealias Policy = CKModifyRecordsOperation.RecordSavePolicy
+  /// Told how far the assets of a record are sent: more than 0, less than 1.
+  typealias Progress = @Sendable (_ record: CKRecord, _ done: Double) -> Void
 
   /// What became of each item.
   struct Results: Sendable {
@@ -64,13 +66,15 @@ struct RecordModification: Sendable {
     self.isAtomic = isAtomic
   }
 
-  func perform(in database: CKDatabase) async throws -> Results {
+  func perform(in database: CKDatabase, progress: Progress? = nil) async throws -> Results {
     var results = Results()
     let items = drafts.map(Item.save) + deletions.map(Item.delete)
     let zones = items.byZone(\.id.model.zone)
     for (zone, items) in zones {
       do {
-        for (item, result) in try await perform(items, in: zone, of: database) { results.set(item, result) }
+        for (item, result) in try await perform(items, in: zone, of: database, progress) {
+          results.set(item, result)
+        }
       } catch let error as CKError where error.isAboutZone || !results.isEmpty {
         for item in items { results.set(item, .failure(error)) }
       }
@@ -80,10 +84,10 @@ struct RecordModification: Sendable {
 
   /// One zone's part of the batch: one request after its assets.
   private func perform(
-    _ items: [Item], in zone: ZoneID, of database: CKDatabase
+    _ items: [Item], in zone: ZoneID, of database: CKDatabase, _ progress: Progress?
   ) async throws -> [(Item, Result<Void, any Error>)] {
     var outcomes = [Result<Void, any Error>?](repeating: nil, count: items.count)
-    let uploads = try await AssetUploads(items.compactMap(\.draft), in: zone, of: database)
+    let uploads = try await AssetUploads(items.compactMap(\.draft), in: zone, of: database, progress: progress)
     for (index, item) in items.enumerated() {
       guard let error = item.draft?.fault ?? uploads.faults[item.id] else { continue }
       outcomes[index] = .failure(error)

@@ -1,8 +1,8 @@
 public import Foundation
 import Synchronization
 
-/// Marks operations that belong to one task of the user. Here it only names them.
-public final class CKOperationGroup: NSObject, Sendable {
+/// Marks operations that belong to one task of the user, and holds the configuration that they have in common.
+public final class CKOperationGroup: NSObject, NSSecureCoding, Sendable {
   /// Roughly how much will travel.
   public enum TransferSize: Int, Sendable {
     case unknown = 0
@@ -22,10 +22,24 @@ public final class CKOperationGroup: NSObject, Sendable {
     var expectedReceiveSize = TransferSize.unknown
   }
 
-  public let operationGroupID = UUID().uuidString
-  private let values = Mutex(Values())
+  public let operationGroupID: String
+  private let values: Mutex<Values>
+  private let configuration = Mutex(CKOperation.Configuration())
 
-  public override init() {}
+  public override init() {
+    operationGroupID = UUID().uuidString
+    values = Mutex(Values())
+  }
+
+  /// What holds for operations whose own configuration says nothing. A configuration that is set is copied; nil brings
+  /// back the defaults.
+  public var defaultConfiguration: CKOperation.Configuration! {
+    get { configuration.withLock { $0 } }
+    set {
+      let copy = newValue.map { CKOperation.Configuration($0.explicit) } ?? CKOperation.Configuration()
+      configuration.withLock { $0 = copy }
+    }
+  }
 
   public var name: String? {
     get { values.withLock { $0.name } }
@@ -45,5 +59,52 @@ public final class CKOperationGroup: NSObject, Sendable {
   public var expectedReceiveSize: TransferSize {
     get { values.withLock { $0.expectedReceiveSize } }
     set { values.withLock { $0.expectedReceiveSize = newValue } }
+  }
+
+  // MARK: Archives
+
+  private struct Archived: Codable {
+    var id: String
+    var name: String?
+    var quantity: Int
+    var sendSize: Int
+    var receiveSize: Int
+    var qualityOfService: Int?
+    var allowsCellularAccess: Bool?
+    var requestTimeout: TimeInterval?
+    var resourceTimeout: TimeInterval?
+  }
+
+  public static var supportsSecureCoding: Bool { true }
+
+  /// - Returns: A new group if the archive holds something else.
+  public init(coder aDecoder: NSCoder) {
+    let archived = aDecoder.archived(Archived.self)
+    operationGroupID = archived?.id ?? UUID().uuidString
+    var values = Values()
+    values.name = archived?.name
+    values.quantity = archived?.quantity ?? 0
+    values.expectedSendSize = archived.flatMap { TransferSize(rawValue: $0.sendSize) } ?? .unknown
+    values.expectedReceiveSize = archived.flatMap { TransferSize(rawValue: $0.receiveSize) } ?? .unknown
+    self.values = Mutex(values)
+    super.init()
+    var explicit = ConfigurationValues()
+    explicit.qualityOfService = archived?.qualityOfService.flatMap { QualityOfService(rawValue: $0) }
+    explicit.allowsCellularAccess = archived?.allowsCellularAccess
+    explicit.timeoutIntervalForRequest = archived?.requestTimeout
+    explicit.timeoutIntervalForResource = archived?.resourceTimeout
+    defaultConfiguration = CKOperation.Configuration(explicit)
+  }
+
+  /// Writes everything but the default configuration's container.
+  public func encode(with coder: NSCoder) {
+    let values = values.withLock { $0 }
+    let explicit = defaultConfiguration.explicit
+    coder.archive(
+      Archived(
+        id: operationGroupID, name: values.name, quantity: values.quantity,
+        sendSize: values.expectedSendSize.rawValue, receiveSize: values.expectedReceiveSize.rawValue,
+        qualityOfService: explicit.qualityOfService?.rawValue, allowsCellularAccess: explicit.allowsCellularAccess,
+        requestTimeout: explicit.timeoutIntervalForRequest, resourceTimeout: explicit.timeoutIntervalForResource))
   }
 }

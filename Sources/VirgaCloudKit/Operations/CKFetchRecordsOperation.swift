@@ -1,0 +1,71 @@
+import Foundation
+
+/// Fetches records by name.
+public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
+  // Unchecked as its superclass is.
+
+  public var recordIDs: [CKRecord.ID]?
+  /// The fields wanted: nil for all, none with an empty array.
+  public var desiredKeys: [CKRecord.FieldKey]?
+
+  /// Told 1 for each record that has arrived with its assets.
+  public var perRecordProgressBlock: ((CKRecord.ID, Double) -> Void)?
+  /// Called once for each record.
+  public var perRecordResultBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+  /// Fails only if nothing was tried.
+  public var fetchRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
+  /// The older form of `perRecordResultBlock`, not called where that is set.
+  public var perRecordCompletionBlock: ((CKRecord?, CKRecord.ID?, (any Error)?) -> Void)?
+  /// The older form of `fetchRecordsResultBlock`, not called where that is set. Failures of single items come as one
+  /// `partialFailure`.
+  public var fetchRecordsCompletionBlock: (([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)?
+
+  private var wantsCurrentUser = false
+
+  public override init() { super.init() }
+
+  public convenience init(recordIDs: [CKRecord.ID]) {
+    self.init()
+    self.recordIDs = recordIDs
+  }
+
+  /// Fetches the record of the user, from the public database unless another is set.
+  public class func fetchCurrentUserRecordOperation() -> Self {
+    let operation = self.init()
+    operation.wantsCurrentUser = true
+    return operation
+  }
+
+  override func run() async {
+    var ids = recordIDs ?? []
+    let results: ItemResults<CKRecord.ID, CKRecord>
+    do {
+      if wantsCurrentUser {
+        let container = settings.container ?? .default()
+        if database == nil { database = container.publicCloudDatabase }
+        ids = [CKRecord.ID(user: try await target().currentUserName())]
+      }
+      let database = try target()
+      results = await ItemResults(ids) { try await database.records(for: ids, desiredKeys: desiredKeys) }
+    } catch {
+      results = ItemResults(ids, .failure(error))
+    }
+    await callBack { self.tell(results) }
+  }
+
+  private func tell(_ results: ItemResults<CKRecord.ID, CKRecord>) {
+    for (id, result) in results.items {
+      if case .success = result { perRecordProgressBlock?(id, 1) }
+      if let perRecordResultBlock {
+        perRecordResultBlock(id, result)
+      } else {
+        perRecordCompletionBlock?(try? result.get(), id, result.error)
+      }
+    }
+    if let fetchRecordsResultBlock {
+      fetchRecordsResultBlock(results.whole)
+    } else {
+      fetchRecordsCompletionBlock?(results.valuesByID, results.olderError)
+    }
+  }
+}
