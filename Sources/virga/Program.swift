@@ -21,6 +21,11 @@ enum Program {
       schema diff          compare development with production, or with files
       schema deploy        bring development's schema to production
       schema reset         make development like production, without data
+      records …            get, query, put, delete, history or restore records
+      zones …              list, create or delete zones
+      stats                show what fills the store
+      backup FOLDER        copy all data, while the server runs
+      restore FOLDER       make a data folder of a backup
       version              print the version
 
     Each command explains itself with --help.
@@ -45,11 +50,16 @@ enum Program {
     case "serve": try await ServeCommand.run(rest)
     case "account": try await AccountCommand.run(rest)
     case "schema": try await SchemaCommand.run(rest)
+    case "records": try await RecordsCommand.run(rest)
+    case "zones": try await ZonesCommand.run(rest)
+    case "stats": try StatsCommand.run(rest)
+    case "backup": try BackupCommand.backup(rest)
+    case "restore": try await BackupCommand.restore(rest)
     case "version", "--version":
       guard rest.isEmpty else { throw Failure.usage("virga", "version takes no arguments") }
       Terminal.print("virga \(version)")
     case "help", "--help", "-h": Terminal.print(help)
-    case nil: throw Failure(.usage, "a command is missing: serve, account, schema or version (see virga --help)")
+    case nil: throw Failure(.usage, "a command is missing: serve, account, schema or another one (see virga --help)")
     case let word?: throw Failure.usage("virga", "unknown command \(word)")
     }
   }

@@ -3,7 +3,7 @@ import VirgaWire
 
 extension Front {
   /// The names after `/virga/1/` that are calls of the operator; one stands for all that lie below it.
-  private static let managementNames: Set<Substring> = ["faults"]
+  private static let managementNames: Set<Substring> = ["faults", "operate", "history"]
 
   static func isManagement(_ name: Substring) -> Bool {
     managementNames.contains(name.prefix { $0 != "/" })
@@ -13,17 +13,18 @@ extension Front {
   func manage(_ name: String, _ request: HTTPRequest) async -> HTTPResponse {
     let uuid = makeUUID()
     do {
-      try await checkOperator(request)
+      // Who reads or changes people's data shows a token: a device's session is not enough.
+      if name == "faults" { try await checkOperator(request) } else { try checkOperatorToken(request.head) }
       guard case .bytes(let body) = request.body else { throw ServiceError.badRequest("the body is not in memory") }
-      let answer = try await manage(name, method: request.head.method, body: body)
+      let answer = try await manage(name, request.head, body: body, uuid: uuid)
       return .json(answer, status: 200, uuid: uuid)
     } catch {
       return failure(serviceError(error, uuid: uuid, during: name), uuid: uuid)
     }
   }
 
-  private func manage(_ name: String, method: String, body: [UInt8]) async throws -> [UInt8] {
-    switch (method, name) {
+  private func manage(_ name: String, _ head: HTTPRequestHead, body: [UInt8], uuid: String) async throws -> [UInt8] {
+    switch (head.method, name) {
     case ("GET", "faults"): return faults.encoded()
     case ("PUT", "faults"):
       do throws(FaultPlan.Objection) { try faults.set(FaultPlan(json: body)) } catch {
@@ -33,7 +34,9 @@ extension Front {
     case ("DELETE", "faults"):
       faults.clear()
       return faults.encoded()
-    default: throw ServiceError(.notFound, "\(method) /virga/1/\(name) is not a call of this server")
+    case ("POST", "operate"): return try await operate(head, body: body, uuid: uuid)
+    case ("GET", "history"): return try await history(head, uuid: uuid)
+    default: throw ServiceError(.notFound, "\(head.method) /virga/1/\(name) is not a call of this server")
     }
   }
 }

@@ -8,8 +8,7 @@ extension Front {
   /// - Throws: `ACCESS_DENIED` for everybody else, `AUTHENTICATION_FAILED` for wrong credentials.
   func checkOperator(_ request: HTTPRequest) async throws(ServiceError) {
     let headers = request.head.headers
-    // Who can read the key in the data folder can read all that lies there.
-    if let given = headers["X-Virga-Operator"], equalsInConstantTime(given, secrets.operatorToken) { return }
+    if showsKeyToken(request.head) { return }
     if let token = configuration.operatorToken {
       guard let given = headers["X-Virga-Operator"] else {
         throw ServiceError(.accessDenied, "this is for the server's operator: it needs the operator's token")
@@ -31,6 +30,23 @@ extension Front {
       throw ServiceError(.authenticationFailed, AccountReason.noCredentials)
     }
     _ = try await authenticator.session(of: session)
+  }
+
+  /// Lets through who has the operator's token or the one that the server's key makes, and no device.
+  /// - Throws: as `checkOperator`.
+  func checkOperatorToken(_ head: HTTPRequestHead) throws(ServiceError) {
+    if showsKeyToken(head) { return }
+    guard let given = head.headers["X-Virga-Operator"] else {
+      throw ServiceError(.accessDenied, "this is for the server's operator: it needs the operator's token")
+    }
+    guard let token = configuration.operatorToken, equalsInConstantTime(given, token) else {
+      throw ServiceError(.authenticationFailed, "the operator's token is wrong")
+    }
+  }
+
+  /// Who can read the key in the data folder can read all that lies there.
+  private func showsKeyToken(_ head: HTTPRequestHead) -> Bool {
+    head.headers["X-Virga-Operator"].map { equalsInConstantTime($0, secrets.operatorToken) } ?? false
   }
 }
 

@@ -20,14 +20,15 @@ struct OperatorClient: Sendable {
   private let home: VirgaHome
   private let token: String?
 
-  init(_ arguments: Arguments) throws {
+  /// - Parameter token: The token of a server whose key is at hand; it goes before that of the environment.
+  init(_ arguments: Arguments, token known: String? = nil) throws {
     let environment = ProcessInfo.processInfo.environment
     home = arguments.value("--home").map(VirgaHome.init(path:)) ?? VirgaHome(environment: environment)
     let given = arguments.value("--endpoint").map { ["VIRGA_ENDPOINT": $0] }
     do throws(SecureFileError) { endpoint = try home.endpoint(environment: given ?? environment) } catch {
       throw Failure(.badConfiguration, error.description)
     }
-    token = environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
+    token = known ?? environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
   }
 
   /// Sends a request and gives the body of its answer.

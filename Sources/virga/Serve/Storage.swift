@@ -51,7 +51,7 @@ struct Storage: Sendable {
     try? FileManager.default.removeItem(atPath: folder)
   }
 
-  private static func failure(_ error: any Error) -> Failure {
+  static func failure(_ error: any Error) -> Failure {
     switch error {
     case StoreError.inUse(let text): Failure(.inUse, text)
     case StoreError.unwritable(let text): Failure(.unwritable, text)

@@ -1,0 +1,53 @@
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+extension Front {
+  /// Performs a call of the protocol on behalf of a user, whom the query names with the rest of the endpoint.
+  func operate(_ head: HTTPRequestHead, body: [UInt8], uuid: String) async throws -> [UInt8] {
+    let query = QueryParameters(of: head)
+    let name = query["operation"] ?? ""
+    guard let operation = Operation(rawValue: name) else {
+      throw ServiceError(.notFound, "there is no operation '\(name.prefix(100))'")
+    }
+    let context = try operatorContext(query, operation, head)
+    let reply = try await run(try Call(decoding: body, for: operation), context)
+    return reply.encoded(extensions: true, uuid: uuid)
+  }
+
+  /// The versions of a record that are kept.
+  func history(_ head: HTTPRequestHead, uuid: String) async throws -> [UInt8] {
+    let query = QueryParameters(of: head)
+    let context = try operatorContext(query, .recordsLookup, head)
+    guard let record = query["record"] else { throw ServiceError.badRequest("record is missing") }
+    let zone = ZoneSelector(query["zone"].map { ZoneName($0) } ?? .default)
+    let reply = try await store.read { [service] transaction in
+      try service.history(of: RecordName(record), in: zone, transaction: transaction, context: context)
+    }
+    return reply.encoded(extensions: true, uuid: uuid)
+  }
+
+  private func operatorContext(
+    _ query: QueryParameters, _ operation: Operation, _ head: HTTPRequestHead
+  ) throws -> CallContext {
+    guard let container = query["container"] else { throw ServiceError.badRequest("container is missing") }
+    guard let environment = Environment(rawValue: query["environment"] ?? "development") else {
+      throw ServiceError.badRequest("environment is development or production")
+    }
+    guard let scope = DatabaseScope(pathName: query["database"] ?? "private") else {
+      throw ServiceError.badRequest("database is public, private or shared")
+    }
+    let id = ContainerID(container)
+    let endpoint = Endpoint(container: id, environment: environment, scope: scope, operation: operation)
+    var principal = Principal.world
+    if let user = query["user"] {
+      principal.user = user.hasPrefix("_") ? UserName(user) : authenticator.user(of: AccountID(user), in: id)
+    }
+    var context = CallContext(
+      endpoint: endpoint, principal: principal, now: configuration.now(), random: configuration.makeRandom(),
+      urls: urls(for: head))
+    context.cipher = fieldKey
+    context.wantsExtensions = true
+    return context
+  }
+}

@@ -1,0 +1,18 @@
+package import VirgaModel
+package import VirgaWire
+
+extension Service {
+  /// The versions of a record that are still kept, newest first; a tombstone is the newest of a record that was deleted.
+  package func history(
+    of record: RecordName, in selector: ZoneSelector, transaction: any ReadTransaction, context: CallContext
+  ) throws -> Reply {
+    let zone = try Access(context).openZone(selector, in: transaction)
+    guard let row = zone.row else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
+    let view = RecordView(zone: zone, context: context)
+    let newest = try transaction.record(record, in: row)
+    let versions = try transaction.versions(of: record, in: row)
+    let all = (newest.map { [$0] } ?? []) + versions
+    guard !all.isEmpty else { throw ServiceError(.notFound, Reason.recordNotFound) }
+    return .records(RecordsReply(records: try all.map(view.result)))
+  }
+}

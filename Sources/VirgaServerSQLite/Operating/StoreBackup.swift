@@ -1,0 +1,49 @@
+import Glibc
+import VirgaModel
+import VirgaServer
+import VirgaSQLite
+
+/// Copies of a store's database, taken while a server may be writing it.
+package enum StoreBackup {
+  /// Writes the database as it stands at one moment into a new file, without what was deleted.
+  package static func copyDatabase(from folder: String, to path: String) throws {
+    do throws(SQLiteError) {
+      let connection = try Connection(path: folder + "/virga.sqlite", access: .readOnly, busyTimeout: .seconds(60))
+      try connection.run("VACUUM INTO ?", path)
+    } catch {
+      switch error.condition {
+      case .full: throw StoreError.full("no space is left for \(path)")
+      case .corrupt, .notADatabase: throw StoreError.damaged("\(folder)/virga.sqlite is damaged: \(error.message)")
+      case .cannotOpen: throw StoreError.unwritable("\(folder)/virga.sqlite or \(path) cannot be opened")
+      default: throw StoreError.other(error.message)
+      }
+    }
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw StoreError.unwritable("\(path) cannot be opened") }
+    defer { Glibc.close(file) }
+    guard fsync(file) == 0, chmod(path, 0o600) == 0 else {
+      throw StoreError.unwritable("\(path) cannot be made durable")
+    }
+  }
+
+  /// What a database says of its assets: their checksums, and whether a record claims them.
+  package static func assets(ofDatabase path: String) throws -> [(checksum: String, isClaimed: Bool)] {
+    let connection = try Connection(path: path, access: .readOnly)
+    return try connection.query(
+      "SELECT checksum, EXISTS (SELECT 1 FROM claim c WHERE c.checksum = a.checksum) FROM asset a ORDER BY checksum"
+    ) { ($0.text(0), $0.bool(1)) }
+  }
+
+  /// - Throws: `.damaged` if a page or an index is wrong.
+  package static func check(database path: String) throws {
+    let connection: Connection
+    let answer: String?
+    do {
+      connection = try Connection(path: path, access: .readOnly)
+      answer = try connection.first("PRAGMA integrity_check(1)") { $0.text(0) }
+    } catch {
+      throw StoreError.damaged("\(path) is not a database that can be read")
+    }
+    guard answer == "ok" else { throw StoreError.damaged("\(path): \(answer ?? "cannot be checked")") }
+  }
+}

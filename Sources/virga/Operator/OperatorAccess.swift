@@ -1,0 +1,141 @@
+import Foundation
+import VirgaAuth
+import VirgaHTTP
+import VirgaModel
+import VirgaServer
+import VirgaServerSQLite
+import VirgaWire
+
+/// Reaches a server's data as its operator: through the server that uses the data folder or, when none does, in the
+/// folder itself, by the same calls.
+struct OperatorAccess: Sendable {
+  private enum Way: Sendable {
+    case server(OperatorClient)
+    case folder(Front, Storage)
+  }
+
+  static let dataOption = CommandSpec.Option(
+    name: "--data", value: "DIR",
+    help: "The server's data folder: a server that uses it is asked with its own key; without one it is opened here.")
+  static let options = [dataOption] + OperatorClient.options
+  static let notes = """
+    With --data on the server's machine nothing else is needed. Without it the server at --endpoint is asked with the token
+    in $VIRGA_OPERATOR_TOKEN.
+
+    Exit codes: 0 done · 1 refused or not found · 64 wrong arguments · 65 damaged data · 69 server not reached ·
+    73 folder cannot be used · 77 not the operator
+    """
+
+  private let way: Way
+
+  init(_ arguments: Arguments) throws {
+    guard let path = arguments.value("--data") else {
+      way = .server(try OperatorClient(arguments))
+      return
+    }
+    try Self.checkFolder(path)
+    do {
+      let storage = try Storage(.folder(path))
+      var configuration = FrontConfiguration(
+        folder: storage.folder, policy: .closed,
+        now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
+      configuration.log = { Terminal.complain("virga: \($0)") }
+      way = .folder(try Front(store: storage.store, secrets: storage.secrets, configuration: configuration), storage)
+    } catch let failure as Failure where failure.code == .inUse {
+      way = .server(try OperatorClient(arguments, token: try Self.secrets(of: path).operatorToken))
+    } catch let error as AssetFolderError {
+      throw Failure(.unwritable, error.description)
+    }
+  }
+
+  /// - Throws: If there is no store in the folder: a wrong path must not make an empty one.
+  static func checkFolder(_ path: String) throws(Failure) {
+    guard FileManager.default.fileExists(atPath: path + "/virga.sqlite") else {
+      throw Failure(.unwritable, "there is no data of a server in \(path)")
+    }
+  }
+
+  static func secrets(of path: String) throws(Failure) -> ServerSecrets {
+    do throws(SecureFileError) { return try ServerSecrets.load(from: path) } catch {
+      throw Failure(.noPermission, error.description)
+    }
+  }
+
+  /// Gives the folder back.
+  func close() {
+    if case .folder(_, let storage) = way { storage.close() }
+  }
+
+  /// Sends a request below `/virga/1/` and gives the body of its answer.
+  func send(
+    _ method: String, _ path: String, query: [(name: String, value: String)], body: [UInt8] = []
+  ) async throws -> [UInt8] {
+    switch way {
+    case .server(let client): return try await client.send(method, path, query: query, body: body)
+    case .folder(let front, let storage):
+      let parameters = query.map { "\($0.name)=\($0.value.percentEncodedPathSegment)" }.joined(separator: "&")
+      let head = HTTPRequestHead(
+        method: method, target: "/virga/1/\(path)?\(parameters)",
+        headers: HTTPHeaders([("X-Virga-Operator", storage.secrets.operatorToken)]))
+      let answer = await front.exchange(HTTPRequest(head: head, body: .bytes(body)))
+      guard case .bytes(let bytes) = answer.body, answer.status == 200 else {
+        var text: [UInt8] = []
+        if case .bytes(let bytes) = answer.body { text = bytes }
+        throw Failure(.failed, ServiceError(decoding: text, status: answer.status).reason)
+      }
+      return bytes
+    }
+  }
+}
+
+/// Which database of whom a command is about.
+struct DatabaseChoice {
+  static let options = [
+    CommandSpec.Option(name: "--container", value: "ID", help: "The container."),
+    CommandSpec.Option(name: "--environment", value: "NAME", help: "development or production. Default: development."),
+    CommandSpec.Option(name: "--database", value: "NAME", help: "private or public. Default: private."),
+    CommandSpec.Option(name: "--user", value: "USER", help: "Whose: a user's record name (_…) or an account's."),
+  ]
+
+  let query: [(name: String, value: String)]
+
+  init(_ arguments: Arguments) throws(Failure) {
+    guard let container = arguments.value("--container") else {
+      throw .usage(arguments.spec.name, "--container is missing")
+    }
+    let environment: VirgaModel.Environment? = try arguments.choice("--environment")
+    let database = arguments.value("--database") ?? "private"
+    guard ["private", "public"].contains(database) else {
+      throw .usage(arguments.spec.name, "--database is private or public, not \(database)")
+    }
+    let user = arguments.value("--user")
+    guard user != nil || database == "public" else { throw .usage(arguments.spec.name, "--user is missing") }
+    query =
+      [
+        (name: "container", value: container), (name: "environment", value: (environment ?? .development).rawValue),
+        (name: "database", value: database),
+      ] + (user.map { [(name: "user", value: $0)] } ?? [])
+  }
+}
+
+/// JSON of the protocol, as Foundation reads it.
+enum ProtocolJSON {
+  static func object(_ bytes: [UInt8]) throws(Failure) -> [String: Any] {
+    guard let object = (try? JSONSerialization.jsonObject(with: Data(bytes))) as? [String: Any] else {
+      throw Failure(.unavailable, "the answer is not one of a Virga server")
+    }
+    return object
+  }
+
+  static func bytes(_ object: [String: Any]) throws -> [UInt8] {
+    Array(try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]))
+  }
+
+  /// Prints a value on one line, or over several for people.
+  static func print(_ object: Any, onOneLine: Bool) throws {
+    var options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
+    if !onOneLine { options.insert(.prettyPrinted) }
+    let data = try JSONSerialization.data(withJSONObject: object, options: options)
+    Terminal.print(String(decoding: data, as: UTF8.self))
+  }
+}

@@ -1,0 +1,110 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What whoever runs a server does from a shell, beside the running server and without one.
+@Suite(.timeLimit(.minutes(2))) struct OperatingProgramTests {
+  private func run(_ words: String..., input: String? = nil) async throws -> ProgramRun.End {
+    guard let input else { return try await ProgramRun.run(words) }
+    let run = try ProgramRun(words)
+    run.type(input)
+    run.closeInput()
+    return await run.end()
+  }
+
+  private func account(_ server: ServerProcess) async throws -> String {
+    let end = try await ProgramRun.run(server.account("show", "--json", home: "home"))
+    let object = try JSONSerialization.jsonObject(with: Data(end.output.utf8)) as? [String: Any]
+    return try #require(object?["account"] as? String)
+  }
+
+  @Test func recordsAreManagedBesideAServerAndWithoutOne() async throws {
+    let server = try await ServerProcess()
+    let place = [
+      "--container", "iCloud.a", "--user", try await account(server), "--data", server.data, "--endpoint",
+      server.endpoint,
+    ]
+    func records(_ words: String..., input: String? = nil) async throws -> ProgramRun.End {
+      let all = ["records"] + words + place + ["--zone", "Diary", "--json"]
+      guard let input else { return try await ProgramRun.run(all) }
+      let run = try ProgramRun(all)
+      run.type(input)
+      run.closeInput()
+      return await run.end()
+    }
+    func zones(_ words: String...) async throws -> ProgramRun.End {
+      try await ProgramRun.run(["zones"] + words + place)
+    }
+    #expect(try await zones("create", "Diary").output == "Diary\n")
+    for text in ["one", "two"] {
+      let saved = try await records(
+        "put", input: #"{"recordName":"r","recordType":"Note","fields":{"text":{"value":"\#(text)"}}}"#)
+      #expect(saved.code == 0, "\(saved.errors)")
+    }
+    #expect(try await records("get", "r").output.contains(#""value":"two""#))
+
+    await server.terminate()
+    let history = try await records("history", "r").output.split(separator: "\n")
+    #expect(history.count == 2)
+    #expect(try await records("restore", "r").code == 0)
+    #expect(try await records("get", "r").output.contains(#""value":"one""#))
+    #expect(try await records("delete", "r").code == 0)
+    let gone = try await records("get", "r")
+    #expect(gone.code == 1)
+    #expect(gone.errors == "virga: r: Record not found\n")
+    #expect(try await zones("list").output == "_defaultZone\nDiary\n")
+    #expect(try await zones("delete", "Diary").code == 0)
+    #expect(try await zones("list").output == "_defaultZone\n")
+    #expect(try await run("stats", "--data", server.folder.path).code == 73)
+  }
+
+  // C29
+  @Test func aBackupOfARunningServerIsWholeAndOldTokensExpire() async throws {
+    let server = try await ServerProcess()
+    let client = try await WebService(server, home: "home")
+    let zone = #""zoneID":{"zoneName":"Diary"}"#
+    _ = try client.call("zones/modify", #"{"operations":[{"operationType":"create","zone":{\#(zone)}}]}"#)
+    func save(_ name: String) throws -> String? {
+      let record = #"{"recordName":"\#(name)","recordType":"Note"}"#
+      let answer = try client.call(
+        "records/modify", #"{\#(zone),"operations":[{"operationType":"create","record":\#(record)}]}"#)
+      return ((answer.json["records"] as? [[String: Any]])?.first)?["recordChangeTag"] as? String
+    }
+    _ = try save("before")
+    let backup = server.folder.path + "/backup"
+    #expect(try await run("backup", backup, "--data", server.data).code == 0)
+    #expect(try await run("backup", backup, "--data", server.data).code == 73)
+    let lostTag = try save("after")
+    func changes(_ client: WebService, since token: String?) throws -> [String: Any] {
+      let part = token.map { #","syncToken":"\#($0)""# } ?? ""
+      let answer = try client.call("changes/zone", #"{"zones":[{\#(zone)\#(part)}]}"#)
+      return try #require((answer.json["zones"] as? [[String: Any]])?.first)
+    }
+    let token = try #require(try changes(client, since: nil)["syncToken"] as? String)
+    await server.kill()
+
+    let restored = server.folder.path + "/restored"
+    #expect(try await run("restore", backup, "--data", restored).code == 0)
+    #expect(try await run("restore", backup, "--data", restored).code == 73)
+    let second = try await ServerProcess(data: restored)
+    let again = try WebService(client, at: second)
+    #expect(try changes(again, since: token)["serverErrorCode"] as? String == "BAD_REQUEST")
+    let page = try changes(again, since: nil)
+    #expect((page["records"] as? [[String: Any]])?.compactMap { $0["recordName"] as? String } == ["before"])
+    // No tag that the lost time gave is given again.
+    let record = #"{"recordName":"other","recordType":"Note"}"#
+    let saved = try again.call(
+      "records/modify", #"{\#(zone),"operations":[{"operationType":"create","record":\#(record)}]}"#)
+    let tag = ((saved.json["records"] as? [[String: Any]])?.first)?["recordChangeTag"] as? String
+    #expect(tag != nil && tag != lostTag)
+  }
+
+  @Test func aDeviceIsNotTheOperatorOfPeoplesData() async throws {
+    let server = try await ServerProcess()
+    let end = try await ProgramRun.run([
+      "zones", "list", "--container", "iCloud.a", "--user", try await account(server), "--endpoint", server.endpoint,
+      "--home", "\(server.folder.path)/home",
+    ])
+    #expect(end.code == 77)
+  }
+}
