@@ -169,6 +169,44 @@ struct DevicesTests {
     #expect(watch.waited == 0)
   }
 
+  /// A device whose place in the feed is lost reads everything again and sends nothing twice.
+  @Test func aLostPlaceInTheFeedCostsAReadingOnly() throws {
+    let fleet = try Fleet()
+    let picture = try fleet.folder.write("bytes", to: "p.png")
+    for text in ["one", "two", "three"] { try fleet.lanternly("phone", "new", "--text", text, "--attach", picture) }
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    try fleet.join("laptop", to: "phone")
+    try fleet.lanternly("laptop", "sync")
+    let before = try fleet.shown("laptop")
+    try fleet.lanternly("phone", "new", "--text", "four")
+    try fleet.lanternly("phone", "sync")
+    try fleet.store("laptop").set("engine-state", Array("no state".utf8))
+    let result = try fleet.lanternly("laptop", "sync")
+    #expect(result.code == 0)
+    #expect(result.output.contains("Sent 0, received 1."))
+    #expect(try fleet.shown("laptop") == fleet.shown("phone"))
+    #expect(try fleet.shown("laptop").count == before.count + 1)
+  }
+
+  /// Texts with odd characters arrive as they were written.
+  @Test func oddTextsTravelUnchanged() throws {
+    let fleet = try Fleet()
+    let odd =
+      #"quote \" back\\slash tab\t nul\u0000 bell\u0007 family \ud83d\udc68\u200d\ud83d\udc69 zwsp\u200b accent e\u0301 line\u2028"#
+    let journal = try fleet.folder.write(
+      #"{"entries": [{"uuid": "A1", "creationDate": "1900-02-28T23:59:59Z", "text": "\#(odd)"},"#
+        + #" {"uuid": "A2", "creationDate": "9999-12-31T23:59:59Z", "text": "", "tags": ["ñ", "日本"]}]}"#, to: "j.json")
+    #expect(try fleet.lanternly("phone", "import", journal).code == 0)
+    let result = try fleet.lanternly("phone", "sync")
+    #expect(result.code == 0, "\(result.output)")
+    try fleet.join("laptop", to: "phone")
+    try fleet.lanternly("laptop", "sync")
+    let (phone, laptop) = (try fleet.store("phone").entries(), try fleet.store("laptop").entries())
+    #expect(phone.map(\.entry) == laptop.map(\.entry))
+    #expect(phone.map { Array($0.entry.text.utf8) } == laptop.map { Array($0.entry.text.utf8) })
+    #expect(laptop.contains { $0.entry.text.contains("\u{0}") })
+  }
+
   /// C112: a device that was let go says that it has no account, keeps its diary, and can join again.
   @Test func aRemovedDeviceSaysSo() throws {
     let fleet = try Fleet()

@@ -139,7 +139,14 @@ extension DiaryRows {
 
   /// Stores the other text of a merge, unless it is known already.
   func keepFork(_ merge: EntryMerge, at now: Moment) throws {
-    guard let fork = merge.fork, try entry(fork.id) == nil else { return }
+    guard let fork = merge.fork else { return }
+    if let known = try entry(fork.id) {
+      // These two texts met before, and the copy was settled away.
+      if known.isDeleted, let original = fork.entry.copyOf {
+        try keep(fork.entry, of: original, reason: .merged, at: now)
+      }
+      return
+    }
     try put(fork.id, fork.entry, reason: .merged, at: now)
     try enqueue(fork.id, at: now)
   }

@@ -186,6 +186,13 @@ extension DiaryRows {
     if try pending(remote.id.name) == nil {
       return try replace(local, by: remote, device: device, at: now)
     }
+    if local.ancestor == remote.entry {
+      // Our own last save comes back with the feed.
+      try connection.run(
+        "UPDATE entry SET system_fields = ?, changed_at = ? WHERE name = ?", remote.systemFields,
+        remote.changedAt.milliseconds, remote.id.name)
+      return []
+    }
     if local.sent == remote.entry {
       // Our own save, whose answer was lost.
       try acknowledge(remote)

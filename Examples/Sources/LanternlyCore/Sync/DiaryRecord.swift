@@ -226,5 +226,9 @@ enum DiaryRecord {
 extension Moment {
   var date: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
-  init(date: Date) { self.init(milliseconds: Int64((date.timeIntervalSince1970 * 1000).rounded())) }
+  /// Dates beyond what 64 bits of milliseconds hold become the last one that they do.
+  init(date: Date) {
+    let milliseconds = (date.timeIntervalSince1970 * 1000).rounded()
+    self.init(milliseconds: Int64(exactly: milliseconds) ?? (milliseconds < 0 ? .min : .max))
+  }
 }

@@ -53,9 +53,11 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   }
 
   func makeEngine(isAutomatic: Bool) throws -> CKSyncEngine {
-    let state = try store.setting("engine-state").map {
-      try JSONDecoder().decode(CKSyncEngine.State.Serialization.self, from: Data($0))
+    // Without a state that can be read the engine reads all that lives, and what it does not name is gone.
+    let state = try store.setting("engine-state").flatMap { bytes in
+      try? JSONDecoder().decode(CKSyncEngine.State.Serialization.self, from: Data(bytes))
     }
+    if state == nil { progress.withLock { $0.namesSeen = [] } }
     var configuration = CKSyncEngine.Configuration(
       database: CKContainer(identifier: Self.containerIdentifier).privateCloudDatabase, stateSerialization: state,
       delegate: self)
