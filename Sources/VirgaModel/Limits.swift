@@ -26,6 +26,8 @@ public enum Limits {
   public static let fieldsPerRecordMax = 1_000
   /// Elements of one list field.
   public static let listElementsMax = 50_000
+  /// Participants of one share, the owner among them (Apple's documentation of sharing).
+  public static let participantsPerShareMax = 100
   /// References with `deleteSelf` to one record (Web Services Reference).
   public static let deleteSelfReferencesMax = 750
   /// Records deleted because one of them was, in one request.

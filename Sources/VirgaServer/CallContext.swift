@@ -29,6 +29,12 @@ public protocol URLMaker: Sendable {
   func downloadURL(checksum: String, size: Int64, expires: Timestamp) -> String
   /// Where to wait for notifications.
   func pushURL(token: String) -> String
+  /// Where a share is found by whoever is given its address.
+  func shareURL(_ path: SharePath) -> String?
+}
+
+extension URLMaker {
+  public func shareURL(_ path: SharePath) -> String? { nil }
 }
 
 /// What an upload URL and the receipt that it yields are bound to.

@@ -1,9 +1,13 @@
 import VirgaModel
 public import VirgaWire
 
-/// The rules of the service. A value without state: everything it knows is in the transaction and the context.
+/// The rules of the service. A value without state: everything it knows is in the transaction, the context and its
+/// settings.
 public struct Service: Sendable {
-  public init() {}
+  /// How much a database may hold.
+  public var quotas: Quotas
+
+  public init(quotas: Quotas = Quotas()) { self.quotas = quotas }
 
   /// Performs a call that only reads.
   /// - Throws: `ServiceError` when the call fails as a whole, `StoreError` when the store does.
@@ -26,9 +30,11 @@ public struct Service: Sendable {
     case .changesZone(let requests): try zoneChanges(requests, in: transaction, context: context)
     case .subscriptionsList: try listSubscriptions(in: transaction, context: context)
     case .subscriptionsLookup(let request): try lookUpSubscriptions(request, in: transaction, context: context)
-    case .usersCaller, .usersCurrent: .user(try context.principal.requiredUser())
+    case .recordsResolve(let request): try resolveShares(request, in: transaction, context: context)
+    case .usersLookup(let request): try lookUpUsers(request, in: transaction, context: context)
     case .assetsUpload(let request): try makeUploadTokens(request, in: transaction, context: &context)
-    case .recordsModify, .zonesModify, .subscriptionsModify, .tokensCreate, .tokensRegister:
+    case .recordsModify, .recordsAccept, .zonesModify, .subscriptionsModify, .tokensCreate, .tokensRegister,
+      .usersCaller, .usersCurrent:
       throw ServiceError(.internalError, "\(call.operation.rawValue) was run as a read")
     }
   }
@@ -45,6 +51,8 @@ public struct Service: Sendable {
   ) throws -> Reply {
     switch call {
     case .recordsModify(let request): try modifyRecords(request, in: transaction, context: &context)
+    case .recordsAccept(let request): try acceptShares(request, in: transaction, context: &context)
+    case .usersCaller, .usersCurrent: try callingUser(in: transaction, context: &context)
     case .zonesModify(let request): try modifyZones(request, in: transaction, context: &context)
     case .subscriptionsModify(let request): try modifySubscriptions(request, in: transaction, context: &context)
     case .tokensCreate(let request): try createPushToken(request, in: transaction, context: &context)

@@ -82,6 +82,22 @@ enum Layout {
         UNIQUE (push_token, coalescing_key)
       ) STRICT;
       CREATE INDEX notification_queue ON notification (push_token, id);
-      """)
+      """),
+    Migration(
+      2,
+      """
+      -- What of a zone is shared (0 nothing, 1 hierarchies, 2 all), and what its live records and their assets take.
+      ALTER TABLE zone ADD COLUMN sharing INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE zone ADD COLUMN used_bytes INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE database ADD COLUMN used_bytes INTEGER NOT NULL DEFAULT 0;
+      UPDATE zone SET used_bytes =
+        coalesce((
+          SELECT sum(length(fields) + coalesce(length(unknown), 0)) FROM record WHERE record.zone = zone.id AND deleted = 0), 0)
+        + coalesce((
+          SELECT sum(asset.size) FROM record JOIN claim USING (zone, sequence) JOIN asset USING (checksum)
+          WHERE record.zone = zone.id AND record.deleted = 0), 0);
+      UPDATE database SET used_bytes =
+        coalesce((SELECT sum(used_bytes) FROM zone WHERE zone.database = database.id AND zone.deleted = 0), 0);
+      """),
   ]
 }

@@ -21,6 +21,8 @@ extension Call {
     case .recordsModify: self = .recordsModify(try RecordsModifyRequest(reading: &reader))
     case .recordsLookup: self = .recordsLookup(try RecordsLookupRequest(reading: &reader))
     case .recordsChanges: self = .recordsChanges(try ZoneChangesRequest(reading: &reader))
+    case .recordsResolve: self = .recordsResolve(try ShortGUIDsRequest(reading: &reader))
+    case .recordsAccept: self = .recordsAccept(try ShortGUIDsRequest(reading: &reader))
     case .zonesLookup: self = .zonesLookup(try ZonesLookupRequest(reading: &reader))
     case .zonesModify: self = .zonesModify(try ZonesModifyRequest(reading: &reader))
     case .zonesChanges:
@@ -37,6 +39,11 @@ extension Call {
     case .subscriptionsList: self = try Self.reading(nothingOf: &reader, .subscriptionsList)
     case .usersCaller: self = try Self.reading(nothingOf: &reader, .usersCaller)
     case .usersCurrent: self = try Self.reading(nothingOf: &reader, .usersCurrent)
+    case .usersDiscover: self = .usersLookup(try UsersLookupRequest(reading: &reader, .discover))
+    case .usersLookupEmail: self = .usersLookup(try UsersLookupRequest(reading: &reader, .email))
+    case .usersLookupID: self = .usersLookup(try UsersLookupRequest(reading: &reader, .id))
+    case .usersLookupPhone: self = .usersLookup(try UsersLookupRequest(reading: &reader, .phone))
+    case .usersLookupContacts: self = .usersLookup(try UsersLookupRequest(reading: &reader, .contacts))
     }
   }
 
@@ -54,6 +61,10 @@ extension Call {
       (what, observed, limit) = ("operations", request.operations.count, Limits.operationsPerRequestMax)
     case .recordsLookup(let request):
       (what, observed, limit) = ("records", request.records.count, Limits.operationsPerRequestMax)
+    case .recordsResolve(let request), .recordsAccept(let request):
+      (what, observed, limit) = ("shortGUIDs", request.shortGUIDs.count, Limits.operationsPerRequestMax)
+    case .usersLookup(let request):
+      (what, observed, limit) = ("lookupInfos", request.lookupInfos.count, Limits.operationsPerRequestMax)
     case .zonesLookup(let request):
       (what, observed, limit) = ("zones", request.zones.count, Limits.operationsPerRequestMax)
     case .zonesModify(let request):
@@ -79,6 +90,8 @@ extension Call {
     case .recordsModify(let request): request.write(into: &writer)
     case .recordsLookup(let request): request.write(into: &writer)
     case .recordsChanges(let request): request.write(into: &writer)
+    case .recordsResolve(let request), .recordsAccept(let request): request.write(into: &writer)
+    case .usersLookup(let request): request.write(into: &writer)
     case .zonesLookup(let request): request.write(into: &writer)
     case .zonesModify(let request): request.write(into: &writer)
     case .zonesChanges(let request): request.write(into: &writer, tokenKey: "metaSyncToken")

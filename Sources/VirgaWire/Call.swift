@@ -5,6 +5,8 @@ public enum Call: Hashable, Sendable {
   case recordsModify(RecordsModifyRequest)
   case recordsLookup(RecordsLookupRequest)
   case recordsChanges(ZoneChangesRequest)
+  case recordsResolve(ShortGUIDsRequest)
+  case recordsAccept(ShortGUIDsRequest)
   case zonesList
   case zonesLookup(ZonesLookupRequest)
   case zonesModify(ZonesModifyRequest)
@@ -16,6 +18,7 @@ public enum Call: Hashable, Sendable {
   case subscriptionsModify(SubscriptionsModifyRequest)
   case usersCaller
   case usersCurrent
+  case usersLookup(UsersLookupRequest)
   case assetsUpload(AssetsUploadRequest)
   case tokensCreate(PushTokenRequest)
   case tokensRegister(PushTokenRequest)
@@ -25,6 +28,8 @@ public enum Call: Hashable, Sendable {
     case .recordsModify: .recordsModify
     case .recordsLookup: .recordsLookup
     case .recordsChanges: .recordsChanges
+    case .recordsResolve: .recordsResolve
+    case .recordsAccept: .recordsAccept
     case .zonesList: .zonesList
     case .zonesLookup: .zonesLookup
     case .zonesModify: .zonesModify
@@ -36,6 +41,7 @@ public enum Call: Hashable, Sendable {
     case .subscriptionsModify: .subscriptionsModify
     case .usersCaller: .usersCaller
     case .usersCurrent: .usersCurrent
+    case .usersLookup(let request): request.operation
     case .assetsUpload: .assetsUpload
     case .tokensCreate: .tokensCreate
     case .tokensRegister: .tokensRegister
@@ -60,6 +66,10 @@ public enum Reply: Hashable, Sendable {
   case subscriptions([SubscriptionResult])
   /// `users/caller` and `users/current`.
   case user(UserName)
+  /// `users/discover` and `users/lookup/…`: those who were found.
+  case users([UserIdentity])
+  /// `records/resolve` and `records/accept`, one for each asked for, in their order.
+  case shares([ShareResult])
   case uploadTokens([AssetUploadToken])
   case pushToken(PushTokenReply)
   /// `tokens/register`: `{}`.

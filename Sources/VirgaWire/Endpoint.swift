@@ -5,6 +5,8 @@ public enum Operation: String, Hashable, Sendable, CaseIterable {
   case recordsModify = "records/modify"
   case recordsLookup = "records/lookup"
   case recordsChanges = "records/changes"
+  case recordsResolve = "records/resolve"
+  case recordsAccept = "records/accept"
   case zonesList = "zones/list"
   case zonesLookup = "zones/lookup"
   case zonesModify = "zones/modify"
@@ -16,6 +18,11 @@ public enum Operation: String, Hashable, Sendable, CaseIterable {
   case subscriptionsModify = "subscriptions/modify"
   case usersCaller = "users/caller"
   case usersCurrent = "users/current"
+  case usersDiscover = "users/discover"
+  case usersLookupEmail = "users/lookup/email"
+  case usersLookupID = "users/lookup/id"
+  case usersLookupPhone = "users/lookup/phone"
+  case usersLookupContacts = "users/lookup/contacts"
   case assetsUpload = "assets/upload"
   case tokensCreate = "tokens/create"
   case tokensRegister = "tokens/register"
@@ -23,7 +30,7 @@ public enum Operation: String, Hashable, Sendable, CaseIterable {
   /// Whether GET is accepted; POST always is.
   public var allowsGet: Bool {
     switch self {
-    case .zonesList, .subscriptionsList, .usersCaller, .usersCurrent: true
+    case .zonesList, .subscriptionsList, .usersCaller, .usersCurrent, .usersDiscover: true
     default: false
     }
   }
@@ -32,9 +39,13 @@ public enum Operation: String, Hashable, Sendable, CaseIterable {
   public var isReadOnly: Bool {
     switch self {
     case .recordsLookup, .recordsChanges, .zonesList, .zonesLookup, .zonesChanges, .changesDatabase, .changesZone,
-      .subscriptionsList, .subscriptionsLookup, .usersCaller, .usersCurrent, .assetsUpload:
+      .subscriptionsList, .subscriptionsLookup, .assetsUpload, .recordsResolve, .usersDiscover, .usersLookupEmail,
+      .usersLookupID, .usersLookupPhone, .usersLookupContacts:
       true
-    case .recordsModify, .zonesModify, .subscriptionsModify, .tokensCreate, .tokensRegister: false
+    // A caller's user record is made when they first ask who they are.
+    case .recordsModify, .recordsAccept, .zonesModify, .subscriptionsModify, .tokensCreate, .tokensRegister,
+      .usersCaller, .usersCurrent:
+      false
     }
   }
 

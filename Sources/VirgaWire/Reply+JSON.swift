@@ -17,6 +17,8 @@ extension Reply {
     case .databaseChanges(let reply): reply.write(into: &writer, tokenKey: "syncToken", zonesHaveTokens: false, style)
     case .zonesChanges(let reply): reply.write(into: &writer, tokenKey: "metaSyncToken", zonesHaveTokens: true, style)
     case .user(let name): Self.write(name, into: &writer)
+    case .users(let users): writer.list("users", users) { $1.writeAsUser(into: &$0) }
+    case .shares(let results): writer.list("results", results) { $1.write(into: &$0, style) }
     case .pushToken(let reply): reply.write(into: &writer)
     case .empty: writer.raw("{}".utf8)
     case .zoneChanges(let results): writer.list("zones", results) { $1.write(into: &$0, style) }
@@ -95,6 +97,10 @@ extension Reply {
       self = .subscriptions(
         try reader.readList("subscriptions") { (r) throws(WireError) in try SubscriptionResult(reading: &r) })
     case .usersCaller, .usersCurrent: self = .user(try reader.readUser())
+    case .usersDiscover, .usersLookupEmail, .usersLookupID, .usersLookupPhone, .usersLookupContacts:
+      self = .users(try reader.readList("users") { (r) throws(WireError) in try UserIdentity(reading: &r) })
+    case .recordsResolve, .recordsAccept:
+      self = .shares(try reader.readList("results") { (r) throws(WireError) in try ShareResult(reading: &r) })
     case .assetsUpload:
       self = .uploadTokens(
         try reader.readList("tokens") { (r) throws(WireError) in try AssetUploadToken(reading: &r) })

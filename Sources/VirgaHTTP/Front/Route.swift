@@ -52,7 +52,7 @@ enum Route: Hashable, Sendable {
 
   private static func route(_ segments: [String], _ head: HTTPRequestHead) -> Route {
     switch segments.first {
-    case "database" where segments.count == 7: database(segments)
+    case "database" where segments.count == 7 || segments.count == 8: database(segments)
     case "device" where segments.count == 6: device(segments)
     case "assets" where segments == ["assets", "1", "upload"]: .upload(ticket: QueryParameters(of: head)["t"] ?? "")
     case "assets" where segments.count == 4 && segments[1...2] == ["1", "download"]: .download(checksum: segments[3])
@@ -62,13 +62,13 @@ enum Route: Hashable, Sendable {
     }
   }
 
-  /// `database/1/{container}/{environment}/{database}/{operation}`, with two segments of operation.
+  /// `database/1/{container}/{environment}/{database}/{operation}`, with two or three segments of operation.
   private static func database(_ segments: [String]) -> Route {
     guard segments[1] == "1" else { return .notFound("the only version served is 1") }
     guard let scope = DatabaseScope(pathName: segments[4]) else {
       return .notFound("there is no database \(quoted(segments[4]))")
     }
-    return call(segments[2], segments[3], scope, segments[5...6])
+    return call(segments[2], segments[3], scope, segments[5...])
   }
 
   /// `device/1/{container}/{environment}/tokens/{create or register}`.

@@ -48,6 +48,11 @@ struct SignedURLs: URLMaker {
     return claim
   }
 
+  // MARK: Shares
+
+  /// Needs no signature: the short GUID is what nobody can guess.
+  func shareURL(_ path: SharePath) -> String? { base + path.path }
+
   // MARK: Downloads
 
   func downloadURL(checksum: String, size: Int64, expires: Timestamp) -> String {

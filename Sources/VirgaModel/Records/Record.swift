@@ -40,6 +40,8 @@ public struct Record: Hashable, Sendable {
   public var parent: Reference?
   public var share: Reference?
   public var shortGUID: String?
+  /// Of a share's record alone.
+  public var shareDetails: ShareDetails?
   /// Members of the record that this version does not know, as JSON `"key":value,…`, kept so that nothing is lost.
   public var unknownMembers: [UInt8]
 

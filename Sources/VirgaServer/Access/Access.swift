@@ -3,12 +3,13 @@ import VirgaWire
 
 /// What a caller may see and do: the one place where that is decided.
 ///
-/// A private database is its user's alone. The public one may be read by the world; whoever is signed in may create
-/// records there, and who created a record may change it (the usual grants of a record type). The shared database is
-/// a view of other users' zones, and shows none.
+/// A private database is its user's alone. In the public one a record type's grants decide. The shared database is a
+/// view of what others share with the user of their private databases: see `SharedReach`.
 struct Access {
   let scope: DatabaseScope
   let user: UserName?
+  let container: ContainerID
+  let environment: Environment
   /// The database of the call; `nil` for the shared one, which holds nothing of its own.
   let database: DatabaseKey?
   /// The owner that zones are given in answers. Zones of the public database belong to nobody.
@@ -18,6 +19,8 @@ struct Access {
     let endpoint = context.endpoint
     scope = endpoint.scope
     user = context.principal.user
+    container = endpoint.container
+    environment = endpoint.environment
     switch scope {
     case .public:
       owner = .defaultOwner
@@ -32,17 +35,30 @@ struct Access {
   }
 
   /// The zone's full name, whether it exists or not.
-  /// - Throws: `zoneNotFound` for a zone that cannot lie in this database.
+  /// - Throws: `zoneNotFound` for a zone that cannot lie in this database, `accessDenied` for one that lies in the
+  ///   private database of another user.
   func zoneID(_ selector: ZoneSelector) throws -> ZoneID {
     let isOwn = selector.owner == nil || selector.owner == .defaultOwner || selector.owner == user
-    guard database != nil, isOwn, scope != .public || selector.name == .default else {
+    if scope == .shared {
+      guard !isOwn, let other = selector.owner, selector.name != .default else {
+        throw ServiceError(.zoneNotFound, Reason.zoneNotFound)
+      }
+      return ZoneID(selector.name, owner: other)
+    }
+    if scope == .private, !isOwn, let other = selector.owner {
+      throw ServiceError(.accessDenied, "\(Reason.notYourZone): zone '\(selector.name)', owner '\(other)'")
+    }
+    guard isOwn, scope != .public || selector.name == .default else {
       throw ServiceError(.zoneNotFound, Reason.zoneNotFound)
     }
     return ZoneID(selector.name, owner: owner)
   }
 
-  /// Why the caller may not do this to a record; `current` is the live record, if there is one.
-  func refusal(of kind: RecordOperation.Kind, on current: StoredRecord?) -> ServiceError? {
+  /// Why the caller may not do this to a record of the zone; `current` is the live record, if there is one.
+  func refusal(
+    of kind: RecordOperation.Kind, of type: RecordType?, on current: StoredRecord?, in zone: OpenZone
+  ) throws -> ServiceError? {
+    if let reach = zone.reach { return try reach.refusal(of: kind, of: type, on: current) }
     guard scope == .public else { return nil }
     guard let current else {
       return user == nil ? ServiceError(.accessDenied, "CREATE operation not permitted") : nil

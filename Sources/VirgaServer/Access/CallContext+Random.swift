@@ -7,6 +7,9 @@ extension CallContext {
   /// An upper-case UUID of version 4, as CloudKit names what was given no name.
   mutating func makeUUID() -> String { RandomText.uuid(using: &random) }
 
+  /// The text in a share's address: nobody can guess it.
+  mutating func makeShortGUID() -> String { String(makeSecret().prefix(32)) }
+
   mutating func makeSecret() -> String { RandomText.secret(using: &random) }
 
   /// The caller's mark on what it writes now.

@@ -6,6 +6,8 @@ struct OpenZone {
   let id: ZoneID
   let database: DatabaseKey
   var row: ZoneRow?
+  /// What the caller may see of it, if it is another user's.
+  var reach: SharedReach?
 
   var isDefault: Bool { id.name == .default }
 }
@@ -14,13 +16,41 @@ extension Access {
   /// - Throws: `zoneNotFound`, saying why where that is known.
   func openZone(_ selector: ZoneSelector, in transaction: any ReadTransaction) throws -> OpenZone {
     let id = try zoneID(selector)
-    guard let database else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
+    guard let database else { return try openSharedZone(id, in: transaction) }
     let row = try transaction.zone(id.name, in: database)
     if id.name != .default {
       guard let row else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
       if row.isDeleted { throw ServiceError(.zoneNotFound, row.deletionReason.text) }
     }
     return OpenZone(id: id, database: database, row: row)
+  }
+}
+
+extension Access {
+  private func openSharedZone(_ id: ZoneID, in transaction: any ReadTransaction) throws -> OpenZone {
+    let key = DatabaseKey(container: container, environment: environment, owner: id.owner)
+    guard let user, let shared = try transaction.sharedZone(id.name, in: key, for: user), !shared.isDeleted,
+      let row = try transaction.zone(id.name, in: key), !row.isDeleted
+    else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
+    let reach = try SharedReach(shared, row: row, in: transaction)
+    guard !reach.isEmpty else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
+    return OpenZone(id: id, database: key, row: row, reach: reach)
+  }
+}
+
+extension OpenZone {
+  /// The zone's row as the caller's change tokens know it: a view of another user's zone has a life of its own.
+  var feedRow: ZoneRow? {
+    guard var row else { return nil }
+    if let reach { row.incarnation ^= reach.zone.incarnation }
+    return row
+  }
+
+  /// The live record of that name that the caller may see.
+  func visibleRecord(_ name: RecordName, in transaction: any ReadTransaction) throws -> StoredRecord? {
+    guard let row, let record = try transaction.record(name, in: row), !record.isDeleted else { return nil }
+    if let reach, try !reach.sees(record) { return nil }
+    return record
   }
 }
 

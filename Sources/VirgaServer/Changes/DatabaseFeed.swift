@@ -8,6 +8,7 @@ extension Service {
   ) throws -> DatabaseChangesReply {
     let access = try Access(context)
     guard access.scope != .public else { throw ServiceError.badRequest("cannot get changes in the public database") }
+    if access.scope == .shared { return try sharedDatabaseChanges(request, access, in: transaction, context: context) }
     let row = try access.database.flatMap { try transaction.database($0) }
     let sequence = row?.sequence ?? 0
     let limit = try pageLimit(request.resultsLimit, context: context)

@@ -39,11 +39,11 @@ struct ZoneFeed {
 
   mutating func page(_ request: ZoneChangesRequest) throws -> ZoneChangesPage {
     guard access.scope != .public else { throw ServiceError.badRequest("cannot get changes in the public database") }
-    guard request.zone.name != .default || access.database == nil else {
+    guard request.zone.name != .default || access.scope == .shared else {
       throw ServiceError.badRequest(Reason.noChangesInDefaultZone)
     }
     let zone = try access.openZone(request.zone, in: transaction)
-    guard let row = zone.row else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
+    guard let row = zone.feedRow else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
     var page = Page(
       limit: try pageLimit(request.resultsLimit, context: context), bytesLeft: bytesLeft,
       types: request.desiredRecordTypes.map(Set.init))
@@ -51,30 +51,60 @@ struct ZoneFeed {
       zone: zone, desiredKeys: request.desiredKeys, numbersAsStrings: request.numbersAsStrings, context: context)
     let token =
       request.isReversed
-      ? try readBackward(request, row: row, view: view, into: &page)
-      : try readForward(request, row: row, view: view, into: &page)
+      ? try readBackward(request, row: row, reach: zone.reach, view: view, into: &page)
+      : try readForward(request, row: row, reach: zone.reach, view: view, into: &page)
     bytesLeft = page.bytesLeft
     return ZoneChangesPage(zone: zone.id, records: page.records, syncToken: token.text, moreComing: page.isCut)
   }
 
   private func readForward(
-    _ request: ZoneChangesRequest, row: ZoneRow, view: RecordView, into page: inout Page
+    _ request: ZoneChangesRequest, row: ZoneRow, reach: SharedReach?, view: RecordView, into page: inout Page
   ) throws -> ChangeToken {
     let start = try FeedPosition(
       request.syncToken, feed: .zone, incarnation: row.incarnation, sequence: row.sequence, floor: row.floor)
     var last = start.position
+    // Of a hierarchy's deletions its notes tell: a tombstone does not say what it once belonged to.
+    let isFiltered = reach.map { !$0.isWholeZone } ?? false
+    var notes = try reach.map { try transaction.shareNotes(of: $0.zone, after: start.position)[...] } ?? []
     try transaction.changes(in: row, after: start.position, limit: Limits.changesReadPerPageMax + 1) { record in
-      let isNews = !record.isDeleted || record.sequence > start.horizon
+      while let note = notes.first, note.sequence < record.sequence {
+        guard try add(note, start, row: row, reach: reach, view: view, to: &page) else { return false }
+        last = note.sequence
+        notes.removeFirst()
+      }
+      var isNews = !record.isDeleted || record.sequence > start.horizon && !isFiltered
+      if isNews, isFiltered, let reach { isNews = try reach.sees(record) }
       guard try page.add(record, isNews: isNews, view: view) else { return false }
       last = record.sequence
       return true
     }
+    while !page.isCut, let note = notes.popFirst() {
+      if try add(note, start, row: row, reach: reach, view: view, to: &page) { last = note.sequence }
+    }
     return row.token(at: page.isCut ? last : row.sequence, horizon: start.horizon)
+  }
+
+  /// Tells of a record that the participant began or ceased to see. One that changed since is told under its own number.
+  private func add(
+    _ note: (sequence: Int64, name: RecordName), _ start: FeedPosition, row: ZoneRow, reach: SharedReach?,
+    view: RecordView, to page: inout Page
+  ) throws -> Bool {
+    guard var record = try transaction.record(note.name, in: row) else {
+      // Its tombstone is past its age, and so is every token that asks for it.
+      return true
+    }
+    let isVisible = try !record.isDeleted && reach?.sees(record) == true
+    if !isVisible {
+      record.isDeleted = true
+      record.fieldsJSON = Array("{}".utf8)
+    }
+    let isNews = note.sequence > start.horizon && !(isVisible && record.sequence > note.sequence)
+    return try page.add(record, isNews: isNews, view: view)
   }
 
   /// A walk from the newest change to the oldest shows live records only: it tells what there is, not what happened.
   private func readBackward(
-    _ request: ZoneChangesRequest, row: ZoneRow, view: RecordView, into page: inout Page
+    _ request: ZoneChangesRequest, row: ZoneRow, reach: SharedReach?, view: RecordView, into page: inout Page
   ) throws -> ChangeToken {
     var last = row.sequence + 1
     if let text = request.syncToken {
@@ -86,7 +116,8 @@ struct ZoneFeed {
       last = token.position
     }
     try transaction.changes(in: row, before: last, limit: Limits.changesReadPerPageMax + 1) { record in
-      guard try page.add(record, isNews: !record.isDeleted, view: view) else { return false }
+      let isNews = try !record.isDeleted && reach?.sees(record) != false
+      guard try page.add(record, isNews: isNews, view: view) else { return false }
       last = record.sequence
       return true
     }

@@ -16,6 +16,8 @@ struct RecordBatch {
     case save(PlannedSave)
     /// The live record to delete.
     case delete(StoredRecord)
+    /// The share that the caller, a participant, leaves.
+    case leave(StoredRecord)
     /// The record to delete is not there.
     case nothing
     case failure(RecordFailure)
@@ -29,21 +31,31 @@ struct RecordBatch {
     /// References that the operation sets, whose targets must exist.
     var newReferences: [StoredReference]
     var receipts: [AssetReceiptRecord]
+    /// What its assets take.
+    var assetBytes: Int64 = 0
+    /// Of a share's record: its root.
+    var shareRoot: ShareChange.Root?
   }
 
   let request: RecordsModifyRequest
   let access: Access
   let transaction: any WriteTransaction
   let isAtomic: Bool
-  private(set) var zone: OpenZone
+  var zone: OpenZone
   private(set) var indexByName: [RecordName: Int] = [:]
   var entries: [Entry] = []
   /// Records that go because a record that they refer to goes, in the order in which they were found.
   var cascaded: [RecordName] = []
   private var schemas: SchemaBook
   private var spentReceipts: Set<String> = []
-  private let wholeView: RecordView
-  private let seal: FieldSeal
+  let wholeView: RecordView
+  let seal: FieldSeal
+  /// Records that change only because a share begins or ends; by name.
+  var implied: [RecordName: StoredRecord] = [:]
+  /// Shares that end though the request does not name them.
+  var endedShares: [StoredRecord] = []
+  /// Addresses of shares that begin.
+  var newAddresses: [ShareAddress] = []
 
   init(
     _ request: RecordsModifyRequest, access: Access, zone: OpenZone, transaction: any WriteTransaction,
@@ -60,12 +72,19 @@ struct RecordBatch {
     entries.reserveCapacity(request.operations.count)
     indexByName.reserveCapacity(request.operations.count)
     for operation in request.operations {
-      let name = operation.record.name ?? (operation.kind == .create ? RecordName(context.makeUUID()) : "")
+      let name = operation.record.name ?? Self.newName(for: operation, context: &context)
       guard indexByName.updateValue(entries.count, forKey: name) == nil else {
         throw ServiceError.badRequest("record '\(name)' is named by more than one operation")
       }
       entries.append(Entry(operation: operation, name: name, outcome: .nothing))
     }
+  }
+
+  private static func newName(for operation: RecordOperation, context: inout CallContext) -> RecordName {
+    guard operation.kind == .create else { return "" }
+    guard operation.record.type == .share else { return RecordName(context.makeUUID()) }
+    // A share without a root is the zone's.
+    return operation.record.shareChange.root == nil ? .zoneShare : RecordName("Share-\(context.makeUUID())")
   }
 
   var hasFailure: Bool {
@@ -96,12 +115,22 @@ extension RecordBatch {
     }
     let newest = try zone.row.flatMap { try transaction.record(name, in: $0) }
     let live = newest.flatMap { $0.isDeleted ? nil : $0 }
-    if let refusal = access.refusal(of: operation.kind, on: live) { throw refusal }
-    if let refusal = versionRefusal(operation, live) {
+    if let refusal = try access.refusal(of: operation.kind, of: operation.record.type, on: live, in: zone) {
+      // What cannot be seen is deleted as little as what is not there.
+      if operation.kind == .forceDelete && refusal.code == .notFound { return .nothing }
+      throw refusal
+    }
+    if let refusal = try versionRefusal(operation, live) {
       return .failure(try failure(name, refusal, live: live, tag: operation.record.tag, context: context))
     }
     try checkType(of: operation.record, live: live)
-    guard !operation.kind.isDelete else { return live.map { .delete($0) } ?? .nothing }
+    if operation.kind.isDelete {
+      guard let live else { return .nothing }
+      return live.type == .share && zone.reach != nil ? .leave(live) : .delete(live)
+    }
+    if (operation.record.type ?? live?.type) == .share {
+      return .save(try planShare(entry, newest: newest, live: live, context: &context))
+    }
     return .save(try planSave(entry, newest: newest, live: live, context: &context))
   }
 
@@ -110,27 +139,29 @@ extension RecordBatch {
     if let objection = NameRule.name.objection(to: name.rawValue) {
       throw ServiceError.badRequest("record name \(objection)")
     }
-    // A zone's share record has this name, and no other record may take its place.
-    if name == "cloudkit.zoneshare" && !operation.kind.isDelete {
-      throw ServiceError.badRequest("the record name 'cloudkit.zoneshare' is reserved")
+    let type = operation.record.type ?? .share
+    if name == .zoneShare && type != .share && !operation.kind.isDelete {
+      throw ServiceError.badRequest("the record name '\(name)' is reserved")
     }
   }
 
   /// What the table of operation kinds says of existence and change tags.
-  private func versionRefusal(_ operation: RecordOperation, _ live: StoredRecord?) -> ServiceError? {
+  private func versionRefusal(_ operation: RecordOperation, _ live: StoredRecord?) throws -> ServiceError? {
     if operation.kind == .create {
       return live == nil ? nil : ServiceError(.exists, Reason.recordExists)
     }
-    guard operation.kind.comparesTag else { return nil }
+    // A share is never saved over a version that its writer has not seen.
+    let comparesTag = operation.kind.comparesTag || live?.type == .share && !operation.kind.isDelete
+    guard comparesTag else { return nil }
     let tag = operation.record.tag
     guard let live else {
       return ServiceError(.notFound, tag == nil ? Reason.recordNotFound : Reason.tagButNoRecord)
     }
     // Numbers are never given twice in a zone, so a tag of an earlier life of the record does not fit.
-    return tag?.sequence == live.sequence ? nil : ServiceError(.conflict, Reason.staleTag)
+    return try isCurrent(tag, live) ? nil : ServiceError(.conflict, Reason.staleTag)
   }
 
-  private func failure(
+  func failure(
     _ name: RecordName, _ error: ServiceError, live: StoredRecord?, tag: ChangeTag?, context: CallContext
   ) throws -> RecordFailure {
     var failure = RecordFailure(name, error)
@@ -148,6 +179,18 @@ extension RecordBatch {
     if let live, let type = record.type, type != live.type {
       throw ServiceError.badRequest("record '\(live.name)' has the type '\(live.type)', not '\(type)'")
     }
+  }
+
+  /// Whether the tag is that of the live record, or of a version that differs only in what a share's beginning and end
+  /// wrote into it: nobody's content is lost to a writer who saw that one.
+  func isCurrent(_ tag: ChangeTag?, _ live: StoredRecord) throws -> Bool {
+    guard let sequence = tag?.sequence else { return false }
+    if sequence == live.sequence { return true }
+    guard live.shortGUID != nil, live.type != .share, sequence < live.sequence, let row = zone.row,
+      let seen = try transaction.version(sequence, of: live.name, in: row)
+    else { return false }
+    return !seen.isDeleted && seen.fieldsJSON == live.fieldsJSON && seen.parent == live.parent
+      && seen.unknownMembers == live.unknownMembers
   }
 
   private mutating func planSave(
@@ -168,12 +211,13 @@ extension RecordBatch {
       fieldsJSON: merge.hasEncryptedFields ? try seal.seal(merge.fieldsJSON, of: entry.name) : merge.fieldsJSON)
     record.parent = merge.parent
     record.share = live?.share
-    record.shortGUID = live?.shortGUID ?? (change.createShortGUID ? context.makeSecret() : nil)
+    record.shortGUID = live?.shortGUID ?? (change.createShortGUID ? context.makeShortGUID() : nil)
     record.unknownMembers = merge.unknownMembers
     record.assetChecksums = merge.assetChecksums
     record.references = merge.references
     return PlannedSave(
-      record: record, previous: newest, newReferences: merge.newReferences, receipts: merge.assets.used)
+      record: record, previous: newest, newReferences: merge.newReferences, receipts: merge.assets.used,
+      assetBytes: merge.assetBytes)
   }
 }
 
@@ -192,25 +236,36 @@ extension RecordBatch {
   mutating func write(context: inout CallContext) throws {
     let hasWork = entries.contains {
       switch $0.outcome {
-      case .save, .delete: true
+      case .save, .delete, .leave: true
       case .nothing, .failure: false
       }
     }
     guard hasWork else { return }
     var database = try transaction.openDatabase(zone.database, context: &context)
     database.sequence += 1
-    try transaction.put(database)
+    if zone.row == nil { try transaction.put(database) }
     var row = zone.row ?? ZoneRow(database: zone.database, name: zone.id.name, incarnation: context.makeIncarnation())
     row.databaseSequence = database.sequence
     // Records are put under the row's number, which a new row gets here.
     if row.id == 0 { try transaction.put(&row) }
 
+    let sharing = try ShareConsequences(of: self, row: row)
+    let addedBytes = try countAddedBytes()
     for index in entries.indices { try write(entryAt: index, row: &row, context: context) }
     for name in cascaded {
       guard let record = try transaction.record(name, in: row), !record.isDeleted else { continue }
       try bury(record, row: &row, context: context)
     }
+    for record in endedShares { try bury(record, row: &row, context: context) }
+    for record in implied.values.sorted(by: { $0.name < $1.name }) {
+      try writeImplied(record, row: &row)
+    }
+    for address in newAddresses { try transaction.put(address.entity) }
+    try sharing?.carry(of: self, row: &row, context: &context)
     try schemas.save(to: transaction)
+    row.usedBytes += addedBytes
+    database.usedBytes += addedBytes
+    try transaction.put(database)
     try transaction.put(&row)
     zone.row = row
     try notifySubscribers(of: zone.id, in: zone.database, transaction: transaction, context: &context)
@@ -225,8 +280,23 @@ extension RecordBatch {
       for receipt in save.receipts { try transaction.put(receipt.spent.entity) }
       entries[index].outcome = .save(save)
     case .delete(let record): try bury(record, row: &row, context: context)
+    case .leave(let record):
+      var state = try ShareState(record)
+      if let user = access.user {
+        state.remove(user)
+        _ = try transaction.put(state, of: record, by: user, row: &row, context: context)
+      }
     case .nothing, .failure: break
     }
+  }
+
+  /// A record whose own content stays, with the share that it now has or has no more.
+  private func writeImplied(_ record: StoredRecord, row: inout ZoneRow) throws {
+    guard let live = try transaction.record(record.name, in: row), !live.isDeleted else { return }
+    row.sequence += 1
+    var next = record
+    next.sequence = row.sequence
+    try transaction.put(next, in: row, replacing: live, keepsVersion: true)
   }
 
   private func bury(_ record: StoredRecord, row: inout ZoneRow, context: CallContext) throws {
@@ -249,7 +319,7 @@ extension RecordBatch {
       switch entry.outcome {
       case .save(let save):
         .record(try (entry.operation.desiredKeys.map { view($0) } ?? shared).envelope(of: save.record))
-      case .delete, .nothing: .deleted(entry.name, zone: nil, type: nil)
+      case .delete, .leave, .nothing: .deleted(entry.name, zone: nil, type: nil)
       case .failure(let failure): .failure(failure)
       }
     }

@@ -16,6 +16,7 @@ struct RecordMerge {
   private(set) var fieldsJSON: [UInt8] = []
   private(set) var hasEncryptedFields = false
   private(set) var assetChecksums: [String] = []
+  private(set) var assetBytes: Int64 = 0
   /// What the record refers to, and the part of it that the request sets.
   private(set) var references: [StoredReference] = []
   private(set) var newReferences: [StoredReference] = []
@@ -131,6 +132,7 @@ struct RecordMerge {
   private mutating func collect() {
     hasEncryptedFields = fields.contains { $0.field.isEncrypted }
     (assetChecksums, references) = fields.claims(parent: parent)
+    for asset in fields.lazy.flatMap(\.field.value.assets) { assetBytes += asset.size }
   }
 }
 
@@ -161,7 +163,7 @@ extension FieldValue {
   }
 
   /// The references whose targets' deletion concerns the record.
-  fileprivate var indexedReferences: [StoredReference] {
+  var indexedReferences: [StoredReference] {
     switch self {
     case .reference(let reference): StoredReference(reference).map { [$0] } ?? []
     case .referenceList(let list): list.compactMap(StoredReference.init)

@@ -6,10 +6,12 @@ struct RecordView {
   let zone: ZoneID
   private let fields: FieldsView
   private let seal: FieldSeal
+  private let viewer: UserName?
 
   init(zone: OpenZone, desiredKeys: [FieldName]? = nil, numbersAsStrings: Bool = false, context: CallContext) {
     self.zone = zone.id
     seal = zone.seal(context)
+    viewer = context.principal.user
     let urls = context.urls
     let expires = context.now + Limits.downloadURLAge
     fields = FieldsView(desiredKeys: desiredKeys, numbersAsStrings: numbersAsStrings) { checksum, size in
@@ -30,7 +32,13 @@ struct RecordView {
     envelope.parent = record.parent
     envelope.share = record.share
     envelope.shortGUID = record.shortGUID
-    envelope.unknownMembers = record.unknownMembers
+    if record.type == .share {
+      let state = try ShareState(record)
+      envelope.shareDetails = state.details(for: viewer)
+      envelope.unknownMembers = state.otherMembers
+    } else {
+      envelope.unknownMembers = record.unknownMembers
+    }
     return envelope
   }
 

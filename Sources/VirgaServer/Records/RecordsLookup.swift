@@ -14,8 +14,7 @@ extension Service {
     }
     let shared = view(request.desiredKeys)
     let records = try request.records.map { item -> RecordResult in
-      let record = try zone.row.flatMap { try transaction.record(item.name, in: $0) }
-      guard let record, !record.isDeleted else {
+      guard let record = try zone.visibleRecord(item.name, in: transaction) else {
         return .failure(RecordFailure(item.name, ServiceError(.notFound, Reason.recordNotFound)))
       }
       return .record(try (item.desiredKeys.map { view($0) } ?? shared).envelope(of: record))
@@ -27,6 +26,6 @@ extension Service {
 extension OpenZone {
   /// Where a reader would start that needs no history; `nil` for the default zone, which has no feed.
   var syncToken: String? {
-    isDefault ? nil : row.map { $0.token(at: $0.sequence).text }
+    isDefault ? nil : feedRow.map { $0.token(at: $0.sequence).text }
   }
 }

@@ -16,8 +16,12 @@ extension Service {
     let zone = try access.openZone(request.zone, in: transaction)
     var batch = try RecordBatch(request, access: access, zone: zone, transaction: transaction, context: &context)
     try batch.plan(context: &context)
+    try batch.beginShares(context: &context)
+    try batch.checkReach()
+    try batch.check(quotas)
     try batch.checkReferences()
     try batch.checkDeletions()
+    try batch.endShares(context: context)
     if batch.isAtomic && batch.hasFailure {
       batch.abandon()
     } else {

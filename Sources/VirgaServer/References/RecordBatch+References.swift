@@ -27,14 +27,20 @@ extension RecordBatch {
   }
 
   private func exists(_ target: RecordName, _ zone: inout ZoneReferences) throws -> Bool {
-    guard let index = indexByName[target] else { return try zone.isLive(target) }
+    guard let index = indexByName[target] else { return try isThere(target, &zone) }
     switch entries[index].outcome {
     case .save: return true
-    case .delete, .nothing: return false
+    case .delete, .leave, .nothing: return false
     case .failure:
       // Of an atomic batch nothing is written anyway; who only refers to a failed record is not to blame.
-      return try isAtomic || zone.isLive(target)
+      return try isAtomic || isThere(target, &zone)
     }
+  }
+
+  /// Whether the stored record is there, as far as the caller may know.
+  private func isThere(_ target: RecordName, _ zone: inout ZoneReferences) throws -> Bool {
+    guard try zone.isLive(target) else { return false }
+    return try self.zone.reach == nil || self.zone.visibleRecord(target, in: transaction) != nil
   }
 
   /// Counts the holders of `DELETE_SELF` references to each target that gets new ones, operation after operation.
@@ -59,7 +65,7 @@ extension RecordBatch {
         for target in targets { sources[target]?.remove(entry.name) }
         entries[index].outcome = .failure(RecordFailure(entry.name, overfull))
         hasFailed = true
-      case .nothing, .failure: break
+      case .leave, .nothing, .failure: break
       }
     }
     return hasFailed

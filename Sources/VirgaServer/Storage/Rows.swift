@@ -23,6 +23,8 @@ public struct DatabaseRow: Hashable, Sendable {
   public var incarnation: UInt64
   /// The last number that the feed gave.
   public var sequence: Int64
+  /// What its live records and their assets take; see `Quotas`.
+  public var usedBytes: Int64 = 0
 
   public init(key: DatabaseKey, incarnation: UInt64, sequence: Int64 = 0) {
     self.key = key
@@ -47,6 +49,10 @@ public struct ZoneRow: Hashable, Sendable {
   public var databaseSequence: Int64
   public var isDeleted: Bool
   public var deletionReason: ZoneDeletionReason?
+  /// Whether the rules have to ask for shares.
+  public var sharing: ZoneSharing = .none
+  /// What its live records and their assets take.
+  public var usedBytes: Int64 = 0
 
   public init(id: Int64 = 0, database: DatabaseKey, name: ZoneName, incarnation: UInt64) {
     self.id = id
@@ -59,6 +65,9 @@ public struct ZoneRow: Hashable, Sendable {
     isDeleted = false
   }
 }
+
+/// What of a zone its owner shares.
+public enum ZoneSharing: Int, Hashable, Sendable { case none = 0, hierarchies = 1, wholeZone = 2 }
 
 /// A record as it is stored: one version, live or a tombstone.
 public struct StoredRecord: Hashable, Sendable {
@@ -117,7 +126,8 @@ public struct StoredReference: Hashable, Sendable {
 /// The core encodes their values; a store only keeps them.
 public struct Entity: Hashable, Sendable {
   public enum Kind: String, Hashable, Sendable, CaseIterable {
-    case account, device, apiToken, webToken, invitation, subscription, receipt, pushToken, recordType, setting
+    case account, device, apiToken, webToken, invitation, subscription, receipt, pushToken, recordType, setting,
+      shareAddress, sharedZone, sharedFeed, shareNote
   }
 
   public var kind: Kind

@@ -53,7 +53,9 @@ extension JSONWriter {
 
 extension StoredSubscription {
   /// The push that tells of a change in a zone: `fet` for a zone's subscription, `met` for a database's.
-  func payload(container: ContainerID, user: UserName, zone: ZoneID, notification: String) -> [UInt8] {
+  func payload(container: ContainerID, user: UserName, zone: ZoneID, scope: DatabaseScope, notification: String)
+    -> [UInt8]
+  {
     var writer = JSONWriter(capacity: 256)
     writer.beginObject()
     writer.key("aps")
@@ -72,7 +74,7 @@ extension StoredSubscription {
     writer.member("sid", id.rawValue)
     writer.member("zid", zone.name.rawValue)
     writer.member("zoid", zone.owner.rawValue)
-    writer.member("dbs", Int64(DatabaseScope.private.rawValue))
+    writer.member("dbs", Int64(scope.rawValue))
     writer.endObject()
     writer.endObject()
     writer.endObject()

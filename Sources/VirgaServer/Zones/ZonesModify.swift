@@ -58,8 +58,10 @@ private struct ZoneShelf {
   }
 
   mutating func create(_ selector: ZoneSelector, context: inout CallContext) throws -> ZoneEnvelope {
+    guard let key = access.database else {
+      throw ServiceError(.accessDenied, "zones cannot be made in the shared database")
+    }
     let id = try access.zoneID(selector)
-    guard let key = access.database else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
     if id.name == .default { return ZoneEnvelope(id: id, syncToken: nil, isAtomic: false) }
     if let objection = NameRule.name.objection(to: id.name.rawValue) {
       throw ServiceError.badRequest("zone name \(objection)")
@@ -88,8 +90,10 @@ private struct ZoneShelf {
   mutating func delete(
     _ selector: ZoneSelector, reason: ZoneDeletionReason = .deleted, context: inout CallContext
   ) throws -> ZoneEnvelope {
+    guard let key = access.database else {
+      return try Service().leaveZone(selector, access, in: transaction, context: &context)
+    }
     let id = try access.zoneID(selector)
-    guard let key = access.database else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
     guard id.name != .default else { throw ServiceError.badRequest("the default zone cannot be deleted") }
     guard var row = try transaction.zone(id.name, in: key) else {
       throw ServiceError(.zoneNotFound, Reason.zoneNotFound)
@@ -97,7 +101,10 @@ private struct ZoneShelf {
     if row.isDeleted { return row.envelope(owner: id.owner) }
     var database = try transaction.openDatabase(key, context: &context)
     database.sequence += 1
+    database.usedBytes -= row.usedBytes
+    row.usedBytes = 0
     try transaction.put(database)
+    try transaction.endShares(of: &row, context: &context)
     try transaction.removeRecords(of: row)
     row.isDeleted = true
     row.deletionReason = reason

@@ -4,7 +4,7 @@ import VirgaWire
 extension Service {
   func listZones(in transaction: any ReadTransaction, context: CallContext) throws -> Reply {
     let access = try Access(context)
-    guard let database = access.database else { return .zones([]) }
+    guard let database = access.database else { return try listSharedZones(access, in: transaction) }
     let custom = try transaction.liveZones(of: database).filter { $0.name != .default }.sorted { $0.name < $1.name }
     let standard = ZoneEnvelope(id: ZoneID(.default, owner: access.owner), syncToken: nil, isAtomic: false)
     return .zones([.zone(standard)] + custom.map { .zone($0.envelope(owner: access.owner)) })
@@ -27,7 +27,7 @@ extension Service {
 
 extension OpenZone {
   var envelope: ZoneEnvelope {
-    guard !isDefault, let row else { return ZoneEnvelope(id: id, syncToken: nil, isAtomic: false) }
+    guard !isDefault, let row = feedRow else { return ZoneEnvelope(id: id, syncToken: nil, isAtomic: false) }
     return row.envelope(owner: id.owner)
   }
 }

@@ -6,10 +6,12 @@ extension SQLiteTransaction {
   func database(_ key: DatabaseKey) throws -> DatabaseRow? {
     if isWriter, let row = cache.databases[key] { return row }
     let statement = try statement(
-      "SELECT incarnation, sequence FROM database WHERE container = ? AND environment = ? AND owner = ?")
+      "SELECT incarnation, sequence, used_bytes FROM database WHERE container = ? AND environment = ? AND owner = ?")
     try statement.bind(key, from: 1)
-    let row = try statement.first {
-      DatabaseRow(key: key, incarnation: UInt64(bitPattern: $0.int64(0)), sequence: $0.int64(1))
+    let row = try statement.first { row in
+      var found = DatabaseRow(key: key, incarnation: UInt64(bitPattern: row.int64(0)), sequence: row.int64(1))
+      found.usedBytes = row.int64(2)
+      return found
     }
     if isWriter, let row { remember(row) }
     return row
@@ -18,7 +20,7 @@ extension SQLiteTransaction {
   func databases() throws -> [DatabaseRow] {
     let statement = try statement(
       """
-      SELECT container, environment, owner, incarnation, sequence FROM database
+      SELECT container, environment, owner, incarnation, sequence, used_bytes FROM database
       ORDER BY container, environment, owner
       """)
     var rows: [DatabaseRow] = []
@@ -29,7 +31,9 @@ extension SQLiteTransaction {
       let owner = row.text(2)
       let key = DatabaseKey(
         container: ContainerID(row.text(0)), environment: environment, owner: owner.isEmpty ? nil : UserName(owner))
-      rows.append(DatabaseRow(key: key, incarnation: UInt64(bitPattern: row.int64(3)), sequence: row.int64(4)))
+      var found = DatabaseRow(key: key, incarnation: UInt64(bitPattern: row.int64(3)), sequence: row.int64(4))
+      found.usedBytes = row.int64(5)
+      rows.append(found)
       return true
     }
     return rows
@@ -38,13 +42,16 @@ extension SQLiteTransaction {
   func put(_ database: DatabaseRow) throws {
     let statement = try statement(
       """
-      INSERT INTO database (container, environment, owner, incarnation, sequence) VALUES (?, ?, ?, ?, ?)
+      INSERT INTO database (container, environment, owner, incarnation, sequence, used_bytes)
+      VALUES (?, ?, ?, ?, ?, ?)
       ON CONFLICT (container, environment, owner)
-      DO UPDATE SET incarnation = excluded.incarnation, sequence = excluded.sequence
+      DO UPDATE SET incarnation = excluded.incarnation, sequence = excluded.sequence,
+        used_bytes = excluded.used_bytes
       """)
     try statement.bind(database.key, from: 1)
     try statement.bind(4, Int64(bitPattern: database.incarnation))
     try statement.bind(5, database.sequence)
+    try statement.bind(6, database.usedBytes)
     try statement.run()
     remember(database)
   }
@@ -63,7 +70,8 @@ extension SQLiteTransaction {
     if isWriter, let row = cache.zones[.init(database: database, name: name)] { return row }
     let statement = try statement(
       """
-      SELECT z.id, z.name, z.incarnation, z.sequence, z.floor, z.database_sequence, z.deleted, z.deletion_reason
+      SELECT z.id, z.name, z.incarnation, z.sequence, z.floor, z.database_sequence, z.deleted, z.deletion_reason,
+        z.sharing, z.used_bytes
       FROM database d JOIN zone z ON z.database = d.id
       WHERE d.container = ? AND d.environment = ? AND d.owner = ? AND z.name = ?
       """)
@@ -77,7 +85,8 @@ extension SQLiteTransaction {
   func zones(in database: DatabaseKey, after position: Int64, limit: Int) throws -> [ZoneRow] {
     let statement = try statement(
       """
-      SELECT z.id, z.name, z.incarnation, z.sequence, z.floor, z.database_sequence, z.deleted, z.deletion_reason
+      SELECT z.id, z.name, z.incarnation, z.sequence, z.floor, z.database_sequence, z.deleted, z.deletion_reason,
+        z.sharing, z.used_bytes
       FROM database d JOIN zone z ON z.database = d.id
       WHERE d.container = ? AND d.environment = ? AND d.owner = ? AND z.database_sequence > ?
       ORDER BY z.database_sequence, z.id LIMIT ?
@@ -101,12 +110,13 @@ extension SQLiteTransaction {
   private func insert(_ zone: inout ZoneRow) throws {
     let statement = try statement(
       """
-      INSERT INTO zone (database, name, incarnation, sequence, floor, database_sequence, deleted, deletion_reason)
-      SELECT id, ?, ?, ?, ?, ?, ?, ? FROM database WHERE container = ? AND environment = ? AND owner = ?
+      INSERT INTO zone (
+        database, name, incarnation, sequence, floor, database_sequence, deleted, deletion_reason, sharing, used_bytes)
+      SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM database WHERE container = ? AND environment = ? AND owner = ?
       """)
     try statement.bind(1, zone.name.rawValue)
     try statement.bindCounters(of: zone, from: 2)
-    try statement.bind(zone.database, from: 8)
+    try statement.bind(zone.database, from: 10)
     try statement.run()
     guard connection.changedRowCount == 1 else {
       throw StoreError.other("the database of a zone was not put before it")
@@ -117,11 +127,12 @@ extension SQLiteTransaction {
   private func update(_ zone: ZoneRow) throws {
     let statement = try statement(
       """
-      UPDATE zone SET incarnation = ?, sequence = ?, floor = ?, database_sequence = ?, deleted = ?, deletion_reason = ?
+      UPDATE zone SET incarnation = ?, sequence = ?, floor = ?, database_sequence = ?, deleted = ?, deletion_reason = ?,
+        sharing = ?, used_bytes = ?
       WHERE id = ?
       """)
     try statement.bindCounters(of: zone, from: 1)
-    try statement.bind(7, zone.id)
+    try statement.bind(9, zone.id)
     try statement.run()
     guard connection.changedRowCount == 1 else { throw StoreError.other("no zone has the number \(zone.id)") }
   }
@@ -147,6 +158,8 @@ extension ZoneRow {
     databaseSequence = row.int64(5)
     isDeleted = row.bool(6)
     deletionReason = row.optionalText(7).flatMap(ZoneDeletionReason.init(rawValue:))
+    sharing = ZoneSharing(rawValue: Int(row.int64(8))) ?? .none
+    usedBytes = row.int64(9)
   }
 }
 
@@ -164,5 +177,7 @@ extension Statement {
     try bind(index + 3, zone.databaseSequence)
     try bind(index + 4, Int64(zone.isDeleted ? 1 : 0))
     try bind(index + 5, zone.deletionReason?.rawValue)
+    try bind(index + 6, Int64(zone.sharing.rawValue))
+    try bind(index + 7, zone.usedBytes)
   }
 }

@@ -11,6 +11,8 @@ public struct RecordEnvelope: Hashable, Sendable {
   public var parent: Reference?
   public var share: Reference?
   public var shortGUID: String?
+  /// Of a share's record alone.
+  public var shareDetails: ShareDetails?
   /// A JSON object, names in the order of their bytes, each `{"value":…,"type":"…"}`; null fields are left out.
   public var fieldsJSON: [UInt8]
   /// Members that this version does not know, as JSON `"key":value,…`.
@@ -82,6 +84,10 @@ public struct RecordChange: Hashable, Sendable {
   public var fields: [FieldChange]
   public var parent: ParentChange
   public var createShortGUID: Bool
+  /// What the request says of a share.
+  public var shareChange = ShareChange()
+  /// The share that a root record names as its own.
+  public var share: Reference?
   /// A zone stated with the record; must be that of the request.
   public var zone: ZoneSelector?
   public var unknownMembers: [UInt8]

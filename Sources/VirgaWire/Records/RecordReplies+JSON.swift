@@ -36,6 +36,7 @@ extension RecordEnvelope {
       share.writeWithoutAction(into: &writer)
     }
     writer.member("shortGUID", ifPresent: shortGUID)
+    if let shareDetails { shareDetails.writeMembers(into: &writer) }
     if !unknownMembers.isEmpty { writer.raw(unknownMembers) }
     writer.endObject()
   }
@@ -113,6 +114,7 @@ private struct RecordParts {
   var error = ServiceErrorParts()
   var server: RecordResult?
   var ancestor: RecordResult?
+  var details = ShareDetails(participants: [])
 
   init(reading reader: inout JSONReader) throws(WireError) {
     var hasName = false
@@ -148,6 +150,10 @@ private struct RecordParts {
 
   private mutating func readOther(_ key: String, _ reader: inout JSONReader) throws(WireError) {
     if try error.read(key, &reader) { return }
+    if try details.read(key, &reader) {
+      record.shareDetails = details
+      return
+    }
     if RecordKey.all.contains(key) { return try reader.skipValue() }
     if !record.unknownMembers.isEmpty { record.unknownMembers.append(UInt8(ascii: ",")) }
     record.unknownMembers += try reader.readRawMember()
@@ -186,6 +192,7 @@ extension Record {
     parent = envelope.parent
     share = envelope.share
     shortGUID = envelope.shortGUID
+    shareDetails = envelope.shareDetails
     unknownMembers = envelope.unknownMembers
   }
 }

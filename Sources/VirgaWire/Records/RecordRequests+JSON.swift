@@ -101,6 +101,7 @@ private struct RecordBody {
       case "recordChangeTag": record.tag = ChangeTag(try reader.readString())
       case "fields": try readFields(&reader)
       case "parent": record.parent = try ParentChange(reading: &reader)
+      case "share": if case .set(let share) = try ParentChange(reading: &reader) { record.share = share }
       case "createShortGUID": record.createShortGUID = try reader.readBool()
       case "zoneID": record.zone = try ZoneSelector(reading: &reader)
       case "desiredKeys": desiredKeys = try reader.readNames()
@@ -140,6 +141,7 @@ private struct RecordBody {
   }
 
   private mutating func readOther(_ key: String, _ reader: inout JSONReader) throws(WireError) {
+    if try record.shareChange.read(key, &reader) { return }
     if RecordKey.all.contains(key) { return try reader.skipValue() }
     guard unknownKeys.insert(key).inserted else { throw reader.mismatch("each key once, not \(key) twice") }
     if !record.unknownMembers.isEmpty { record.unknownMembers.append(UInt8(ascii: ",")) }
@@ -204,6 +206,11 @@ extension RecordChange {
       writer.key("parent")
       reference.writeWithoutAction(into: &writer)
     }
+    if let share {
+      writer.key("share")
+      share.writeWithoutAction(into: &writer)
+    }
+    if !shareChange.isEmpty { shareChange.writeMembers(into: &writer) }
     if createShortGUID { writer.member("createShortGUID", true) }
     if let zone {
       writer.key("zoneID")

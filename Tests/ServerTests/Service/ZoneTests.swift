@@ -43,7 +43,7 @@ import VirgaWire
         .init(.create, ZoneSelector("Theirs", owner: "_bob")), .init(.delete, Harness.diary),
       ])
     #expect(
-      results.map(\.code) == [nil, .zoneNotFound, .badRequest, .badRequest, .badRequest, .zoneNotFound, nil])
+      results.map(\.code) == [nil, .zoneNotFound, .badRequest, .badRequest, .badRequest, .accessDenied, nil])
     let twice = ZonesModifyRequest(operations: [.init(.create, ZoneSelector("A")), .init(.delete, ZoneSelector("A"))])
     #expect(try harness.failure(.zonesModify(twice))?.code == .badRequest)
   }
@@ -78,7 +78,7 @@ import VirgaWire
       #expect(try harness.zones(.zonesLookup(.init(zones: [zone])))[0].zone != nil)
     }
     let theirs = ZoneSelector("Diary", owner: "_bob")
-    #expect(try harness.zones(.zonesLookup(.init(zones: [theirs])))[0].code == .zoneNotFound)
+    #expect(try harness.zones(.zonesLookup(.init(zones: [theirs])))[0].code == .accessDenied)
     #expect(try harness.zones(.zonesLookup(.init(zones: [Harness.diary])), as: .bob)[0].code == .zoneNotFound)
   }
 
@@ -93,7 +93,7 @@ import VirgaWire
   @Test func theSharedDatabaseIsEmpty() throws {
     let harness = try Harness.withZone()
     #expect(try harness.zones(.zonesList, in: .shared).isEmpty)
-    #expect(try modify(harness, [.init(.create, Harness.diary)], in: .shared)[0].code == .zoneNotFound)
+    #expect(try modify(harness, [.init(.create, Harness.diary)], in: .shared)[0].code == .accessDenied)
     let lookup = RecordsLookupRequest(records: [.init("r")], zone: Harness.diary)
     #expect(try harness.failure(.recordsLookup(lookup), in: .shared)?.code == .zoneNotFound)
     let save = RecordsModifyRequest(operations: [.create("r")])

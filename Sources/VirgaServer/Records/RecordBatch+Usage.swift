@@ -1,0 +1,69 @@
+import VirgaModel
+import VirgaWire
+
+/// How much a database may hold: the JSON of its live records and the bytes of their assets. `nil` sets no bound.
+///
+/// A user's quota counts what lies in their private database, whoever wrote it.
+public struct Quotas: Hashable, Sendable {
+  public var userBytes: Int64?
+  public var publicBytes: Int64?
+
+  public init(userBytes: Int64? = nil, publicBytes: Int64? = nil) {
+    self.userBytes = userBytes
+    self.publicBytes = publicBytes
+  }
+
+  func limit(of database: DatabaseKey) -> Int64? { database.owner == nil ? publicBytes : userBytes }
+}
+
+extension RecordBatch {
+  /// Fails the saves that would take the database over its quota, operation after operation. What makes a record
+  /// smaller always succeeds.
+  mutating func check(_ quotas: Quotas) throws {
+    guard let limit = quotas.limit(of: zone.database) else { return }
+    var used = try transaction.database(zone.database)?.usedBytes ?? 0
+    for (index, entry) in entries.enumerated() {
+      let added = try addedBytes(by: entry.outcome)
+      if added > 0 && used + added > limit {
+        let error = ServiceError(
+          .quotaExceeded, "\(Reason.quotaExceeded): \(used + added) bytes needed, \(limit) allowed")
+        entries[index].outcome = .failure(RecordFailure(entry.name, error))
+      } else {
+        used += added
+      }
+    }
+  }
+
+  /// What the database holds more, or less, when the batch is done.
+  func countAddedBytes() throws -> Int64 {
+    var added: Int64 = 0
+    for entry in entries { added += try addedBytes(by: entry.outcome) }
+    for name in cascaded {
+      guard let row = zone.row, let record = try transaction.record(name, in: row), !record.isDeleted else { continue }
+      added -= try bytes(of: record)
+    }
+    for share in endedShares { added -= try bytes(of: share) }
+    return added
+  }
+
+  private func addedBytes(by outcome: Outcome) throws -> Int64 {
+    switch outcome {
+    case .save(let save):
+      let old = try save.previous.map { $0.isDeleted ? 0 : try bytes(of: $0) } ?? 0
+      return save.record.jsonBytes + save.assetBytes - old
+    case .delete(let record): return -(try bytes(of: record))
+    case .leave, .nothing, .failure: return 0
+    }
+  }
+
+  private func bytes(of record: StoredRecord) throws -> Int64 {
+    guard record.hasAssets else { return record.jsonBytes }
+    let assets = try seal.fields(of: record).flatMap(\.field.value.assets)
+    return assets.reduce(record.jsonBytes) { $0 + $1.size }
+  }
+}
+
+extension StoredRecord {
+  /// The participants of a share are not counted: they change when others join.
+  fileprivate var jsonBytes: Int64 { Int64(fieldsJSON.count + (type == .share ? 0 : unknownMembers.count)) }
+}

@@ -1,0 +1,245 @@
+import VirgaModel
+import VirgaWire
+
+// A share and its root name each other, so the beginning and the end of a share change both. A root that the request
+// does not name changes all the same; a tag that its writer has seen before still counts (`isCurrent`).
+
+extension RecordBatch {
+  /// Plans the save of a share's record; what concerns its root follows in `beginShares`.
+  mutating func planShare(
+    _ entry: Entry, newest: StoredRecord?, live: StoredRecord?, context: inout CallContext
+  ) throws -> PlannedSave {
+    guard access.scope != .public, !zone.isDefault, let user = access.user else {
+      throw ServiceError.badRequest("records of the public database and of default zones cannot be shared")
+    }
+    let change = entry.operation.record
+    var state = try live.map { try ShareState($0) } ?? ShareState(owner: user, id: context.makeUUID())
+    try state.apply(change.shareChange, context: &context)
+    try state.keep(change.unknownMembers)
+    let fields = try shareFields(change, live: live, replaces: entry.operation.kind.replaces)
+    let stamp = context.stamp(by: user)
+    var record = StoredRecord(
+      name: entry.name, type: .share, sequence: 0, created: live?.created ?? stamp, modified: stamp,
+      fieldsJSON: fields.contains { $0.field.isEncrypted }
+        ? try seal.seal(fields.storedJSON, of: entry.name) : fields.storedJSON)
+    record.share = live?.share
+    record.shortGUID = live?.shortGUID
+    record.unknownMembers = state.unknownMembers
+    var save = PlannedSave(record: record, previous: newest, newReferences: [], receipts: [])
+    save.shareRoot = change.shareChange.root ?? rootNaming(entry.name)
+    if let live, let root = save.shareRoot, live.share?.recordName != root.name {
+      throw ServiceError.badRequest("share '\(entry.name)' is of another record than '\(root.name)'")
+    }
+    return save
+  }
+
+  /// The record of the request that names the share as its own.
+  private func rootNaming(_ share: RecordName) -> ShareChange.Root? {
+    entries.first { $0.operation.record.share?.recordName == share && $0.operation.record.type != .share }
+      .map { ShareChange.Root($0.name) }
+  }
+
+  /// A share has fields that no schema knows: a title, a picture, and what an app adds.
+  private func shareFields(_ change: RecordChange, live: StoredRecord?, replaces: Bool) throws -> Fields {
+    var fields = replaces ? Fields() : try live.map { try seal.fields(of: $0) } ?? Fields()
+    for given in change.fields {
+      let bare = FieldName(String(given.name.rawValue.filter { $0 != "." }))
+      if let objection = NameRule.fieldName.objection(to: bare.rawValue) {
+        throw ServiceError.badRequest("field name \(objection)")
+      }
+      switch given.field?.value {
+      case .asset, .assetList, .reference, .referenceList:
+        throw ServiceError.badRequest("field '\(given.name)' of a share is an asset or a reference")
+      default: fields[given.name] = given.field
+      }
+    }
+    try Limits.check(fields.count, atMost: Limits.fieldsPerRecordMax, "fields in a share")
+    try Limits.check(fields.storedJSON.count, atMost: Limits.recordBytesMax, "bytes in a share")
+    return fields
+  }
+
+  // MARK: Beginning
+
+  /// Joins each share that the request makes to its root.
+  mutating func beginShares(context: inout CallContext) throws {
+    var others: [(share: RecordName, root: RecordName?)]?
+    for index in entries.indices {
+      guard case .save(var save) = entries[index].outcome, save.beginsShare else { continue }
+      do {
+        if others == nil { others = try liveShares() }
+        try begin(&save, named: entries[index].name, others: others ?? [], context: &context)
+        others?.append((entries[index].name, save.record.share?.recordName))
+        entries[index].outcome = .save(save)
+      } catch let error as ServiceError {
+        entries[index].outcome = .failure(RecordFailure(entries[index].name, error))
+      }
+    }
+  }
+
+  /// The zone's shares that the request does not delete.
+  private func liveShares() throws -> [(share: RecordName, root: RecordName?)] {
+    guard let row = zone.row else { return [] }
+    return try transaction.liveShares(of: row).compactMap { record in
+      if let index = indexByName[record.name], case .delete = entries[index].outcome { return nil }
+      return (record.name, record.share?.recordName)
+    }
+  }
+
+  private mutating func begin(
+    _ save: inout PlannedSave, named name: RecordName, others: [(share: RecordName, root: RecordName?)],
+    context: inout CallContext
+  ) throws {
+    guard let stated = save.shareRoot else {
+      guard name == .zoneShare else { throw ServiceError.badRequest(Reason.noRecordToShare) }
+      guard others.isEmpty else { throw ServiceError.badRequest("\(Reason.alreadyShared) of zone '\(zone.id.name)'") }
+      let known = try transaction.shareAddresses(of: zone.id.name, in: zone.database).first { $0.root == nil }
+      return setAddress(known?.shortGUID ?? context.makeShortGUID(), of: &save, root: nil)
+    }
+    guard name != .zoneShare else { throw ServiceError.badRequest("the share of a zone has no root record") }
+    guard var root = try planned(stated.name), root.type != .share else {
+      throw ServiceError.badRequest("\(Reason.noRecordToShare): '\(stated.name)'")
+    }
+    let isNamed = indexByName[stated.name] != nil
+    if let tag = stated.tag, !isNamed, try !isCurrent(tag, root) {
+      throw ServiceError(.conflict, Reason.staleTag)
+    }
+    if try isShared(root, others: others) {
+      throw ServiceError.badRequest("\(Reason.alreadyShared): '\(stated.name)'")
+    }
+    let shortGUID = root.shortGUID ?? context.makeShortGUID()
+    root.share = Reference(recordName: name)
+    root.shortGUID = shortGUID
+    try setPlanned(root, context: context)
+    save.record.share = Reference(recordName: root.name)
+    setAddress(shortGUID, of: &save, root: root.name)
+  }
+
+  private mutating func setAddress(_ shortGUID: String, of save: inout PlannedSave, root: RecordName?) {
+    save.record.shortGUID = shortGUID
+    newAddresses.append(
+      ShareAddress(shortGUID, database: zone.database, zone: zone.id.name, share: save.record.name, root: root))
+  }
+
+  /// A record is in one share only: its own, that of a record above it, or one of a record below it.
+  private func isShared(_ root: StoredRecord, others: [(share: RecordName, root: RecordName?)]) throws -> Bool {
+    let live = Set(others.map(\.share))
+    if live.contains(.zoneShare) || root.share.map({ live.contains($0.recordName) }) == true { return true }
+    if let parent = root.parent?.recordName, let above = try plannedTree.share(ofRecordNamed: parent),
+      live.contains(above)
+    {
+      return true
+    }
+    for other in others {
+      var seen: Set<RecordName> = []
+      var next = try other.root.flatMap { try planned($0)?.parent?.recordName }
+      while let name = next, seen.insert(name).inserted {
+        if name == root.name { return true }
+        next = try planned(name)?.parent?.recordName
+      }
+    }
+    return false
+  }
+
+  /// The record as it will be when the batch is done, if it will be there.
+  private func planned(_ name: RecordName) throws -> StoredRecord? {
+    if let index = indexByName[name] {
+      switch entries[index].outcome {
+      case .save(let save): return save.record
+      case .delete, .nothing: return nil
+      case .leave, .failure: break
+      }
+    }
+    if let record = implied[name] { return record }
+    guard let row = zone.row, let record = try transaction.record(name, in: row), !record.isDeleted else { return nil }
+    return record
+  }
+
+  var plannedTree: ShareTree { ShareTree { try planned($0) } }
+
+  private mutating func setPlanned(_ record: StoredRecord, context: CallContext) throws {
+    if let index = indexByName[record.name], case .save(var save) = entries[index].outcome {
+      save.record.share = record.share
+      save.record.shortGUID = record.shortGUID
+      entries[index].outcome = .save(save)
+    } else {
+      implied[record.name] = try implied[record.name] == nil ? renewed(record, context: context) : record
+    }
+  }
+
+  /// The record as a new version with the same content. What a store does not give back is found in its fields.
+  private func renewed(_ record: StoredRecord, context: CallContext) throws -> StoredRecord {
+    var next = record
+    next.modified = context.stamp(by: access.user ?? .defaultOwner)
+    let fields = record.hasAssets || record.hasReferences ? try seal.fields(of: record) : Fields()
+    (next.assetChecksums, next.references) = fields.claims(parent: record.parent)
+    return next
+  }
+
+  // MARK: Ending
+
+  /// Finds the shares that end with the batch: those that are deleted, and those whose roots are.
+  mutating func endShares(context: CallContext) throws {
+    guard let row = zone.row, row.sharing == .hierarchies else { return try failSharesWithoutRoot() }
+    for entry in entries {
+      guard case .delete(let record) = entry.outcome else { continue }
+      if record.type == .share {
+        try clearRoot(of: record, context: context)
+      } else {
+        try endShare(ofRoot: record, in: row)
+      }
+    }
+    for name in cascaded {
+      guard let record = try transaction.record(name, in: row), !record.isDeleted else { continue }
+      try endShare(ofRoot: record, in: row)
+    }
+    try failSharesWithoutRoot()
+  }
+
+  private mutating func clearRoot(of share: StoredRecord, context: CallContext) throws {
+    guard let name = share.share?.recordName, !cascaded.contains(name), var root = try planned(name),
+      root.share?.recordName == share.name
+    else { return }
+    root.share = nil
+    try setPlanned(root, context: context)
+  }
+
+  private mutating func endShare(ofRoot root: StoredRecord, in row: ZoneRow) throws {
+    guard let name = root.share?.recordName, let share = try transaction.record(name, in: row), !share.isDeleted,
+      share.type == .share
+    else { return }
+    if let index = indexByName[name], case .delete = entries[index].outcome { return }
+    endedShares.append(share)
+  }
+
+  /// In a batch that is not atomic a root may fail after its share was joined to it.
+  private mutating func failSharesWithoutRoot() throws {
+    for index in entries.indices {
+      guard case .save(let save) = entries[index].outcome, save.beginsShare, let root = save.record.share?.recordName,
+        let rootIndex = indexByName[root], case .failure = entries[rootIndex].outcome
+      else { continue }
+      let error = ServiceError.badRequest("\(Reason.noRecordToShare): '\(root)'")
+      entries[index].outcome = .failure(RecordFailure(entries[index].name, error))
+      newAddresses.removeAll { $0.share == entries[index].name }
+    }
+  }
+
+  // MARK: Participants
+
+  /// Fails what a participant would write to places where they may not write.
+  mutating func checkReach() throws {
+    guard let reach = zone.reach else { return }
+    let tree = plannedTree
+    for (index, entry) in entries.enumerated() {
+      guard case .save(let save) = entry.outcome, save.record.type != .share else { continue }
+      if try reach.grant(for: save.record, in: tree)?.permission == .readWrite { continue }
+      let isNew = save.previous?.isDeleted ?? true
+      let error = ServiceError(.accessDenied, isNew ? Reason.createNotPermitted : Reason.writeNotPermitted)
+      entries[index].outcome = .failure(RecordFailure(entry.name, error))
+    }
+  }
+}
+
+extension RecordBatch.PlannedSave {
+  var isNew: Bool { previous?.isDeleted ?? true }
+  var beginsShare: Bool { record.type == .share && isNew }
+}

@@ -1,0 +1,72 @@
+import VirgaModel
+
+/// Where a short GUID leads. It outlives its share, so that a record that is shared again has the same address.
+///
+/// As an entity's value it is text, a line for each part; the root is missing for a whole zone.
+struct ShareAddress: Hashable {
+  let shortGUID: String
+  let database: DatabaseKey
+  let zone: ZoneName
+  var share: RecordName
+  var root: RecordName?
+
+  init(_ shortGUID: String, database: DatabaseKey, zone: ZoneName, share: RecordName, root: RecordName?) {
+    self.shortGUID = shortGUID
+    self.database = database
+    self.zone = zone
+    self.share = share
+    self.root = root
+  }
+
+  init(_ entity: Entity, container: ContainerID, environment: Environment) throws {
+    let parts = String(decoding: entity.value, as: UTF8.self).split(separator: "\n").map(String.init)
+    guard parts.count == 3 || parts.count == 4 else { throw StoreError.damaged("a share's address cannot be read") }
+    let key = DatabaseKey(container: container, environment: environment, owner: UserName(parts[0]))
+    self.init(
+      String(entity.key.dropFirst(Self.key("", container, environment).count)), database: key,
+      zone: ZoneName(parts[1]), share: RecordName(parts[2]), root: parts.count == 4 ? RecordName(parts[3]) : nil)
+  }
+
+  var entity: Entity {
+    let parts = [database.owner?.rawValue ?? "", zone.rawValue, share.rawValue] + (root.map { [$0.rawValue] } ?? [])
+    return Entity(
+      .shareAddress, key: Self.key(shortGUID, database.container, database.environment),
+      owner: Self.owner(of: zone, in: database), value: Array(parts.joined(separator: "\n").utf8))
+  }
+
+  static func key(_ shortGUID: String, _ container: ContainerID, _ environment: Environment) -> String {
+    "\(container)/\(environment)/\(shortGUID)"
+  }
+
+  /// Under what the addresses of a zone are listed.
+  static func owner(of zone: ZoneName, in database: DatabaseKey) -> String {
+    "\(database.container)/\(database.environment)/\(database.owner?.rawValue ?? "")/\(zone)"
+  }
+}
+
+extension ReadTransaction {
+  func shareAddress(
+    _ shortGUID: String, container: ContainerID, environment: Environment
+  ) throws -> ShareAddress? {
+    try entity(.shareAddress, key: ShareAddress.key(shortGUID, container, environment)).map {
+      try ShareAddress($0, container: container, environment: environment)
+    }
+  }
+
+  /// The addresses that a zone's shares have or had, by their text.
+  func shareAddresses(of zone: ZoneName, in database: DatabaseKey) throws -> [ShareAddress] {
+    try entities(.shareAddress, owner: ShareAddress.owner(of: zone, in: database)).map {
+      try ShareAddress($0, container: database.container, environment: database.environment)
+    }
+  }
+
+  /// The live share records of a zone.
+  func liveShares(of zone: ZoneRow) throws -> [StoredRecord] {
+    try shareAddresses(of: zone.name, in: zone.database).compactMap { address in
+      guard let record = try record(address.share, in: zone), !record.isDeleted, record.type == .share else {
+        return nil
+      }
+      return record
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import VirgaModel
+import VirgaWire
+
+/// Carries what happens to the shares of one zone to their participants: whose view changes, and by what.
+///
+/// The changes are collected first and told once, when the zone's records have been written.
+struct ShareBook {
+  private let transaction: any WriteTransaction
+  private var views: [UserName: View] = [:]
+
+  private struct View {
+    var zone: SharedZone
+    var names: Set<RecordName> = []
+    var isNew = false
+  }
+
+  init(_ transaction: any WriteTransaction) { self.transaction = transaction }
+
+  /// The share has new or changed records; some of them are noted by name.
+  mutating func touch(_ state: ShareState, noting names: [RecordName] = [], in row: ZoneRow) throws {
+    for user in state.members {
+      guard var view = try view(of: user, in: row), !view.zone.isDeleted else { continue }
+      view.names.formUnion(names)
+      views[user] = view
+    }
+  }
+
+  /// The user sees the share from now on.
+  mutating func join(
+    _ user: UserName, _ share: StoredRecord, in row: ZoneRow, context: inout CallContext
+  ) throws {
+    var view =
+      try view(of: user, in: row)
+      ?? View(zone: SharedZone(of: row.name, in: row.database, for: user, incarnation: context.makeIncarnation()))
+    if view.zone.isDeleted {
+      view.zone.incarnation = context.makeIncarnation()
+    } else if !view.zone.shares.contains(share.name) {
+      view.names.formUnion(try records(of: share, in: row))
+    }
+    if !view.zone.shares.contains(share.name) { view.zone.shares.append(share.name) }
+    views[user] = view
+  }
+
+  /// The user sees the share no more. With the last share goes the zone.
+  mutating func leave(_ user: UserName, _ share: StoredRecord, in row: ZoneRow) throws {
+    guard var view = try view(of: user, in: row), view.zone.shares.contains(share.name) else { return }
+    view.zone.shares.removeAll { $0 == share.name }
+    view.names.formUnion(try records(of: share, in: row))
+    views[user] = view
+  }
+
+  /// The share is over for all. To be told while the records below its root still are.
+  mutating func end(_ share: StoredRecord, in row: ZoneRow) throws {
+    for user in try ShareState(share).members { try leave(user, share, in: row) }
+  }
+
+  /// Writes the views that changed, and gives the names that they note their numbers in the zone's sequence.
+  mutating func write(row: inout ZoneRow, context: inout CallContext) throws {
+    for user in views.keys.sorted() {
+      guard let view = views[user] else { continue }
+      if view.zone.isDeleted {
+        for entity in try transaction.entities(.shareNote, owner: view.zone.key) {
+          try transaction.removeEntity(.shareNote, key: entity.key)
+        }
+      } else if !view.names.isEmpty {
+        let note = ShareNote(zoneKey: view.zone.key, first: row.sequence + 1, names: view.names.sorted())
+        row.sequence += Int64(note.names.count)
+        try transaction.put(note.entity)
+      }
+      try transaction.putChanged(view.zone, context: &context)
+    }
+    views = [:]
+  }
+
+  private func view(of user: UserName, in row: ZoneRow) throws -> View? {
+    if let view = views[user] { return view }
+    return try transaction.sharedZone(row.name, in: row.database, for: user).map { View(zone: $0) }
+  }
+
+  private func records(of share: StoredRecord, in row: ZoneRow) throws -> [RecordName] {
+    guard let root = share.share?.recordName else { return [] }
+    return try [share.name, root] + transaction.descendants(of: [root], in: row)
+  }
+}
+
+extension WriteTransaction {
+  /// Writes a new version of a share's record that only tells of other participants.
+  func put(
+    _ state: ShareState, of share: StoredRecord, by user: UserName, row: inout ZoneRow, context: CallContext
+  ) throws -> StoredRecord {
+    var next = share
+    row.sequence += 1
+    next.sequence = row.sequence
+    next.modified = context.stamp(by: user)
+    next.unknownMembers = state.unknownMembers
+    try put(next, in: row, replacing: share, keepsVersion: true)
+    return next
+  }
+}
