@@ -221,6 +221,7 @@ import VirgaModel
   func anEmptyBodyCountsAsAnEmptyObject(_ operation: VirgaWire.Operation) {
     let needsNothing: Set<VirgaWire.Operation> = [
       .zonesList, .zonesChanges, .changesDatabase, .subscriptionsList, .usersCaller, .usersCurrent, .recordsChanges,
+      .usersDiscover,
     ]
     #expect((try? Call(decoding: [], for: operation)) == (try? decode("{}", operation)))
     #expect(((try? Call(decoding: [], for: operation)) != nil) == needsNothing.contains(operation))

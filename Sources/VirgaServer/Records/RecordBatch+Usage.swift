@@ -65,5 +65,5 @@ extension RecordBatch {
 
 extension StoredRecord {
   /// The participants of a share are not counted: they change when others join.
-  fileprivate var jsonBytes: Int64 { Int64(fieldsJSON.count + (type == .share ? 0 : unknownMembers.count)) }
+  var jsonBytes: Int64 { Int64(fieldsJSON.count + (type == .share ? 0 : unknownMembers.count)) }
 }

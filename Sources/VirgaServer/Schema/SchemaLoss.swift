@@ -73,6 +73,7 @@ extension WriteTransaction {
       next.fieldsJSON = Array("{}".utf8)
       (next.unknownMembers, next.parent, next.share, next.shortGUID) = ([], nil, nil, nil)
     }
+    zone.usedBytes += next.jsonBytes - record.jsonBytes
     // Versions of old may hold what has no place any more, but this one should not.
     try put(next, in: zone, replacing: record, keepsVersion: false)
   }
@@ -86,8 +87,11 @@ extension WriteTransaction {
     for database in try databases(of: container, in: environment) {
       for zone in try liveZones(of: database.key) {
         count += try recordCount(in: zone)
+        var ended = zone
+        try endShares(of: &ended, context: &context)
         try removeRecords(of: zone)
-        try change(zone, in: database.key, context: &context) { zone, context in
+        try change(ended, in: database.key, context: &context) { zone, context in
+          zone.usedBytes = 0
           if zone.name == .default {
             zone.incarnation = context.makeIncarnation()
             zone.floor = zone.sequence
@@ -127,10 +131,12 @@ extension WriteTransaction {
   ) throws {
     guard var database = try database(key) else { return }
     database.sequence += 1
-    try put(database)
     var zone = zone
     zone.databaseSequence = database.sequence
+    let usedBytes = zone.usedBytes
     try body(&zone, &context)
+    database.usedBytes += zone.usedBytes - usedBytes
+    try put(database)
     try put(&zone)
     let id = ZoneID(zone.name, owner: key.owner ?? .defaultOwner)
     try notifySubscribers(of: id, in: key, transaction: self, context: &context)

@@ -27,15 +27,18 @@ public struct UsersLookupRequest: Hashable, Sendable {
 extension UsersLookupRequest {
   init(reading reader: inout JSONReader, _ kind: Kind) throws(WireError) {
     self.init(kind, lookupInfos: [])
+    var hasInfos = kind == .discover
     try reader.beginObject()
     while let key = try reader.nextKey() {
       if try reader.readNull() { continue }
       switch key {
       case "lookupInfos", "users", "contacts":
         lookupInfos += try reader.readArray { (r) throws(WireError) in try UserLookupInfo.read(&r) }.compactMap(\.self)
+        hasInfos = true
       default: try reader.skipValue()
       }
     }
+    guard hasInfos else { throw reader.mismatch("the key users") }
   }
 
   func write(into writer: inout JSONWriter) {
