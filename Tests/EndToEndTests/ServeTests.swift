@@ -59,8 +59,8 @@ import VirgaSQLite
     let server = try await ServerProcess(options: ["--log"])
     _ = try await ProgramRun.run(server.account("show", home: "phone"))
     let errors = await server.terminate().errors
-    #expect(errors.contains(/127\.0\.0\.1 POST \/virga\/1\/enrol 200 [0-9]+ µs\n/))
-    #expect(errors.contains(/127\.0\.0\.1 GET \/virga\/1\/account 200 [0-9]+ µs\n/))
+    #expect(errors.contains(/127\.0\.0\.1 POST \/virga\/1\/enrol 200 [0-9]+ µs [0-9A-F-]{36}\n/))
+    #expect(errors.contains(/127\.0\.0\.1 GET \/virga\/1\/account 200 [0-9]+ µs [0-9A-F-]{36}\n/))
   }
 
   @Test func quietServerLogsNothing() async throws {
@@ -155,7 +155,7 @@ import VirgaSQLite
       (["serve", "--port="], "--port needs a value"), (["serve", "--port", "--log"], "--port needs a value"),
       (["serve", "--port", "65536"], "--port is a number from 0 to 65535, not 65536"),
       (["serve", "--port", "-1"], "--port is a number"), (["serve", "--prot", "1"], "unknown option --prot"),
-      (["serve", "-p", "1"], "unknown option -p"), (["serve", "--log=1"], "--log takes no value"),
+      (["serve", "-p", "1"], "unknown option -p"), (["serve", "--log=1"], "--log is one of text, json, not 1"),
       (["serve", "--port", "1", "--port", "2"], "--port was given twice"), (["serve", "x"], "unexpected argument x"),
       (["serve", "--enrolment", "all"], "--enrolment is one of open, invite, closed, not all"),
       (["serve", "--ephemeral", "--data", "d"], "--data and --ephemeral exclude each other"),

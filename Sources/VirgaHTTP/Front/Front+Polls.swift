@@ -83,6 +83,7 @@ extension Front {
         polls.wake(token)
         return
       }
+      polls.noteDelivery()
       store.write({ try $0.removeNotifications([notification.id]) }) { result in
         // What could not be removed is delivered again, which a client must bear in any case.
         if case .failure(let error) = result { log("push: a notification that was delivered stays: \(error)") }

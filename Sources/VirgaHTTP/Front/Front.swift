@@ -18,6 +18,7 @@ package final class Front: HTTPHandler {
   let secrets: ServerSecrets
   let fieldKey: FieldKey
   package let faults = FaultDesk()
+  package let metrics = Metrics()
 
   /// - Throws: `AssetFolderError` when the folders of the data folder cannot be made or cleared.
   package init(
@@ -33,6 +34,12 @@ package final class Front: HTTPHandler {
       store: store, secrets: secrets, policy: configuration.policy,
       baseURL: configuration.baseURL, containers: configuration.containers, now: configuration.now)
     accounts = AccountRoutes(authenticator: authenticator)
+    metrics.add { [polls] in
+      [
+        .init("virga_polls_parked", .gauge, "Long polls that wait for a notification.", polls.count),
+        .init("virga_notifications_sent_total", .counter, "Notifications that went to a client.", polls.delivered),
+      ]
+    }
   }
 
   // MARK: HTTPHandler
@@ -50,7 +57,7 @@ package final class Front: HTTPHandler {
       } catch {
         return .refuse(refusal(error, head))
       }
-    case .download, .push, .health, .preflight, .wrongMethod, .notFound, .malformed:
+    case .download, .push, .health, .metrics, .preflight, .wrongMethod, .notFound, .malformed:
       return .buffer(limit: 65_536)
     }
   }
@@ -67,6 +74,13 @@ package final class Front: HTTPHandler {
   private func answer(_ request: HTTPRequest) async -> HTTPResponse {
     let route = Route(request.head)
     if case .file(let file) = request.body, !route.isUpload { await assets.remove(upload: file.path) }
+    let start = ContinuousClock.now
+    let response = await answer(request, at: route)
+    metrics.count(route, status: response.status, time: ContinuousClock.now - start)
+    return response
+  }
+
+  private func answer(_ request: HTTPRequest, at route: Route) async -> HTTPResponse {
     switch route {
     case .call(let endpoint): return await call(endpoint, request)
     case .account: return await accounts.respond(to: request)
@@ -76,6 +90,7 @@ package final class Front: HTTPHandler {
     case .download(let name): return await download(name, request.head)
     case .push(let token): return await poll(token)
     case .health: return await health()
+    case .metrics: return metricsAnswer(request)
     case .preflight: return .preflight(request.head)
     case .wrongMethod(let allowed):
       var response = failure(.badRequest("the method \(request.head.method) is not allowed here, but \(allowed)"))
@@ -171,6 +186,13 @@ package final class Front: HTTPHandler {
       error.code = .tryAgainLater
       return failure(error, uuid: uuid)
     }
+  }
+
+  private func metricsAnswer(_ request: HTTPRequest) -> HTTPResponse {
+    do throws(ServiceError) { try checkMonitor(request) } catch { return failure(error) }
+    return HTTPResponse(
+      status: 200, headers: HTTPHeaders([("Content-Type", "text/plain; version=0.0.4; charset=utf-8")]),
+      body: .bytes(Array(metrics.text().utf8)))
   }
 
   func urls(for head: HTTPRequestHead) -> SignedURLs {

@@ -12,6 +12,7 @@ enum Route: Hashable, Sendable {
   /// A call for whoever runs the server, by what follows `/virga/1/`.
   case management(String)
   case health
+  case metrics
   /// A question by a browser whether it may send another request.
   case preflight
   /// The path is known, the method is not allowed there.
@@ -58,6 +59,7 @@ enum Route: Hashable, Sendable {
     case "assets" where segments.count == 4 && segments[1...2] == ["1", "download"]: .download(checksum: segments[3])
     case "push" where segments.count == 3 && segments[1] == "1": .push(token: segments[2])
     case "healthz" where segments.count == 1: .health
+    case "metrics" where segments.count == 1: .metrics
     default: .notFound("there is nothing at this path")
     }
   }
@@ -100,13 +102,13 @@ enum Route: Hashable, Sendable {
   private func restricted(to method: String) -> Route {
     switch (self, method) {
     case (.call, "POST"), (.upload, "POST"), (.upload, "PUT"), (.download, "GET"), (.download, "HEAD"), (.push, "GET"),
-      (.health, "GET"), (.health, "HEAD"):
+      (.health, "GET"), (.health, "HEAD"), (.metrics, "GET"):
       self
     case (.call(let endpoint), "GET") where endpoint.operation.allowsGet: self
     case (.call(let endpoint), _): .wrongMethod(allowed: endpoint.operation.allowsGet ? "GET, POST" : "POST")
     case (.upload, _): .wrongMethod(allowed: "POST, PUT")
     case (.download, _), (.health, _): .wrongMethod(allowed: "GET, HEAD")
-    case (.push, _): .wrongMethod(allowed: "GET")
+    case (.push, _), (.metrics, _): .wrongMethod(allowed: "GET")
     default: self
     }
   }

@@ -44,6 +44,18 @@ extension Front {
     }
   }
 
+  /// Lets a monitor through that reads the metrics: with the operator's token, as a bearer's too, or from the server's
+  /// own machine if the server has no token.
+  func checkMonitor(_ request: HTTPRequest) throws(ServiceError) {
+    if configuration.operatorToken == nil, request.isFromThisMachine { return }
+    if let token = configuration.operatorToken, let given = request.head.headers["Authorization"],
+      equalsInConstantTime(given, "Bearer \(token)")
+    {
+      return
+    }
+    try checkOperatorToken(request.head)
+  }
+
   /// Who can read the key in the data folder can read all that lies there.
   private func showsKeyToken(_ head: HTTPRequestHead) -> Bool {
     head.headers["X-Virga-Operator"].map { equalsInConstantTime($0, secrets.operatorToken) } ?? false

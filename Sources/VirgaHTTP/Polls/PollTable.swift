@@ -68,6 +68,7 @@ final class PollTable: Sendable {
     var polls: [String: [Poll]] = [:]
     var tick = 0
     var delivering: Set<Int64> = []
+    var delivered = 0
   }
 
   private let state = Mutex(State())
@@ -113,6 +114,11 @@ final class PollTable: Sendable {
 
   /// Whether the caller is the one to deliver a notification.
   func claim(_ notification: Int64) -> Bool { state.withLock { $0.delivering.insert(notification).inserted } }
+
+  /// Notifications that went to a client.
+  var delivered: Int { state.withLock { $0.delivered } }
+
+  func noteDelivery() { state.withLock { $0.delivered += 1 } }
 
   func release(_ notification: Int64) { _ = state.withLock { $0.delivering.remove(notification) } }
 }

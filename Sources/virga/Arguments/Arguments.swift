@@ -7,6 +7,8 @@ struct CommandSpec: Sendable {
     var value: String?
     var help: String
     var isRepeatable = false
+    /// What the option means without a value; it then takes one only as `--name=value`.
+    var valueIfBare: String?
   }
 
   /// As typed: `virga serve`.
@@ -22,7 +24,9 @@ struct CommandSpec: Sendable {
     let usage = ([name] + operands + (options.isEmpty ? [] : ["[options]"])).joined(separator: " ")
     var text = "\(summary)\n\nUsage: \(usage)\n"
     let all = options + [Option(name: "--help", value: nil, help: "Print this and exit.")]
-    let heads = all.map { option in option.name + (option.value.map { " " + $0 } ?? "") }
+    let heads = all.map { option in
+      option.name + (option.value.map { option.valueIfBare == nil ? " " + $0 : "[=" + $0 + "]" } ?? "")
+    }
     let width = heads.map(\.count).max() ?? 0
     text += "\nOptions:\n"
     for (head, option) in zip(heads, all) {
@@ -70,6 +74,8 @@ struct Arguments: Sendable {
       let value: String
       if parts.count == 2 {
         value = parts[1]
+      } else if let bare = option.valueIfBare {
+        value = bare
       } else if let next = rest.first, !next.hasPrefix("--") {
         value = next
         rest.removeFirst()

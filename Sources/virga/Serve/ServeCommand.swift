@@ -20,7 +20,9 @@ enum ServeCommand {
 
     let front = try front(options, storage)
     if let path = options.faultsPath { try loadFaults(path, into: front) }
-    let server = HTTPServer(handler: options.logsRequests ? RequestLog(handler: front) : front)
+    let log = EventLog(format: options.logFormat ?? .text)
+    let server = HTTPServer(handler: options.logFormat == nil ? front : RequestLog(handler: front, log: log))
+    front.metrics.add { server.counters.readings + storage.readings }
     let port = try start(server, options)
     let firstCode: String?
     do { firstCode = try await front.accounts.codeForFirstAccount() } catch {
@@ -43,7 +45,8 @@ enum ServeCommand {
     configuration.containers = options.containers.isEmpty ? nil : Set(options.containers)
     configuration.baseURL = options.baseURL
     configuration.operatorToken = try operatorToken()
-    configuration.log = { Terminal.complain("virga: \($0)") }
+    let log = EventLog(format: options.logFormat ?? .text)
+    configuration.log = { log.write(event: $0) }
     do throws(AssetFolderError) {
       return try Front(store: storage.store, secrets: storage.secrets, configuration: configuration)
     } catch {

@@ -16,7 +16,8 @@ struct ServeOptions: Sendable {
   var policy: EnrolmentPolicy = .open
   /// Where clients reach the server, without a slash at the end; `nil` for host and port.
   var baseURL: String?
-  var logsRequests = false
+  /// How each request is logged; `nil` logs none.
+  var logFormat: EventLog.Format?
   /// A file of faults that happen on purpose.
   var faultsPath: String?
 
@@ -41,7 +42,10 @@ struct ServeOptions: Sendable {
       .init(
         name: "--faults", value: "FILE",
         help: "Let things go wrong on purpose, in the development environment only; see docs/faults.md."),
-      .init(name: "--log", value: nil, help: "Write one line for each request to standard error."),
+      .init(
+        name: "--log", value: "FORMAT",
+        help: "Write a line for each request to standard error: text (default) or json.",
+        valueIfBare: "text"),
     ],
     notes: """
       TLS is left to a proxy before the server; it says for whom it asks in X-Forwarded-For.
@@ -77,7 +81,7 @@ struct ServeOptions: Sendable {
     } else if let folder = arguments.value("--data") {
       data = .folder(folder)
     }
-    logsRequests = arguments.has("--log")
+    logFormat = try arguments.choice("--log")
     faultsPath = arguments.value("--faults")
     for text in arguments.values("--container") {
       if let objection = NameRule.name.objection(to: text) { throw .usage(name, "--container \(objection)") }

@@ -1,5 +1,6 @@
 import Foundation
 import VirgaAuth
+import VirgaHTTP
 import VirgaServer
 import VirgaServerSQLite
 
@@ -43,6 +44,22 @@ struct Storage: Sendable {
         }
       }
     }
+  }
+
+  /// What the store counts.
+  var readings: [Metrics.Reading] {
+    guard let database else { return [] }
+    let counts = database.counts
+    return [
+      .init("virga_store_reads_total", .counter, "Bodies that read.", counts.reads),
+      .init("virga_store_writes_total", .counter, "Bodies that wrote.", counts.writes),
+      .init("virga_store_commits_total", .counter, "Durable commits.", counts.commits),
+      .init("virga_store_statements_total", .counter, "Statements begun.", counts.statements),
+      .init("virga_store_rows_total", .counter, "Rows that statements gave.", counts.rows),
+      .init("virga_store_checkpoints_total", .counter, "Checkpoints of the write-ahead log.", counts.checkpoints),
+      .init("virga_store_checkpoints_failed_total", .counter, "Checkpoints that failed.", counts.failedCheckpoints),
+      .init("virga_store_writes_waiting", .gauge, "Bodies that wait for the writer.", database.waitingWriteCount),
+    ]
   }
 
   /// Writes what waits and gives the folder back.

@@ -107,4 +107,31 @@ import Testing
     ])
     #expect(end.code == 77)
   }
+
+  @Test func logsNameRequestsAndHoldNoData() async throws {
+    let server = try await ServerProcess(options: ["--log=json"])
+    let client = try await WebService(server, home: "home")
+    _ = try client.call("records/lookup", #"{"records":[{"recordName":"very-private"}]}"#)
+    let end = await server.terminate()
+    let lines = try end.errors.split(separator: "\n").filter { $0.hasPrefix("{") }.map { line in
+      try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
+    }
+    let lookup = try #require(lines.first { ($0["path"] as? String)?.hasSuffix("records/lookup") == true })
+    #expect(lookup["status"] as? Int == 200)
+    #expect((lookup["request"] as? String)?.count == 36)
+    #expect(lines.allSatisfy { $0["request"] != nil && $0["time"] != nil })
+    #expect(!end.errors.contains("very-private") && !end.errors.contains("ckAPIToken"))
+  }
+
+  @Test func metricsAreReadByAMonitor() async throws {
+    let server = try await ServerProcess()
+    let client = try await WebService(server, home: "home")
+    _ = try client.call("zones/list")
+    let text = try RawConnection(port: server.port).request(requestBytes("GET", "/metrics")).text
+    for line in [
+      #"virga_answers_total{operation="zones/list",status="2xx"} 1"#, "virga_polls_parked 0",
+      "virga_store_writes_waiting 0", "# TYPE virga_answer_seconds histogram",
+    ] { #expect(text.contains(line), "\(line) is missing in \(text)") }
+    #expect(!text.contains("virga_store_commits_total 0\n"))
+  }
 }

@@ -1,0 +1,125 @@
+import Synchronization
+import VirgaWire
+
+/// What a server counts, as Prometheus reads it (text format 0.0.4).
+///
+/// Names of people, containers and records are in none of it.
+package final class Metrics: Sendable {
+  /// One number that somebody else keeps.
+  package struct Reading: Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable { case counter, gauge }
+
+    package var name: String
+    package var kind: Kind
+    package var help: String
+    package var value: Int
+
+    package init(_ name: String, _ kind: Kind, _ help: String, _ value: Int) {
+      self.name = name
+      self.kind = kind
+      self.help = help
+      self.value = value
+    }
+  }
+
+  private struct Counts {
+    /// By route and class of status (1xx to 5xx).
+    var answers = [Int](repeating: 0, count: Metrics.routes.count * 5)
+    /// By bucket of time, not yet added up, and the time of all in microseconds.
+    var times = [Int](repeating: 0, count: Metrics.bounds.count + 1)
+    var microseconds = 0
+  }
+
+  private static let others = [
+    "account", "management", "upload", "download", "push", "health", "preflight", "none",
+  ]
+  private static let routes = Operation.allCases.map(\.rawValue) + others
+  private static let places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { ($1, $0) })
+  /// Microseconds.
+  private static let bounds = [
+    500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000,
+  ]
+
+  private let counts = Mutex(Counts())
+  private let sources = Mutex<[@Sendable () -> [Reading]]>([])
+
+  package init() {}
+
+  /// Adds numbers that are read each time somebody asks.
+  package func add(_ source: @escaping @Sendable () -> [Reading]) { sources.withLock { $0.append(source) } }
+
+  func count(_ route: Route, status: Int, time: Duration) {
+    guard let place = Self.places[route.metricName] else { return }
+    let (seconds, attoseconds) = time.components
+    let microseconds = Int(seconds) * 1_000_000 + Int(attoseconds / 1_000_000_000_000)
+    let bucket = Self.bounds.firstIndex { microseconds <= $0 } ?? Self.bounds.count
+    // How long a poll was parked says nothing of the server.
+    let isTimed = route.metricName != "push"
+    counts.withLock { counts in
+      counts.answers[place * 5 + min(max(status / 100, 1), 5) - 1] += 1
+      guard isTimed else { return }
+      counts.times[bucket] += 1
+      counts.microseconds += microseconds
+    }
+  }
+
+  func text() -> String {
+    let counts = counts.withLock { $0 }
+    var text =
+      "# HELP virga_answers_total Answers by operation and class of status.\n# TYPE virga_answers_total counter\n"
+    for (place, route) in Self.routes.enumerated() {
+      for kind in 0..<5 where counts.answers[place * 5 + kind] > 0 {
+        let labels = #"{operation="\#(route)",status="\#(kind + 1)xx"}"#
+        text += "virga_answers_total\(labels) \(counts.answers[place * 5 + kind])\n"
+      }
+    }
+    text += "# HELP virga_answer_seconds How long answers took, long polls left out.\n"
+    text += "# TYPE virga_answer_seconds histogram\n"
+    var sum = 0
+    for (bound, count) in zip(Self.bounds, counts.times) {
+      sum += count
+      text += "virga_answer_seconds_bucket{le=\"\(Double(bound) / 1_000_000)\"} \(sum)\n"
+    }
+    sum += counts.times[Self.bounds.count]
+    text += "virga_answer_seconds_bucket{le=\"+Inf\"} \(sum)\n"
+    text += "virga_answer_seconds_sum \(Double(counts.microseconds) / 1_000_000)\nvirga_answer_seconds_count \(sum)\n"
+    for reading in sources.withLock({ $0 }).flatMap({ $0() }) {
+      text += "# HELP \(reading.name) \(reading.help)\n# TYPE \(reading.name) \(reading.kind.rawValue)\n"
+      text += "\(reading.name) \(reading.value)\n"
+    }
+    return text
+  }
+}
+
+extension Route {
+  fileprivate var metricName: String {
+    switch self {
+    case .call(let endpoint): endpoint.operation.rawValue
+    case .account: "account"
+    case .upload: "upload"
+    case .download: "download"
+    case .push: "push"
+    case .health: "health"
+    case .preflight: "preflight"
+    case .wrongMethod, .notFound, .malformed: "none"
+    default: "management"
+    }
+  }
+}
+
+extension HTTPCounters {
+  /// The counters as metrics.
+  package var readings: [Metrics.Reading] {
+    [
+      .init("virga_http_connections", .gauge, "Open connections.", connections),
+      .init("virga_http_connections_accepted_total", .counter, "Connections accepted.", connectionsAccepted),
+      .init("virga_http_connections_refused_total", .counter, "Connections turned away.", connectionsRefused),
+      .init("virga_http_requests_total", .counter, "Requests read.", requests),
+      .init(
+        "virga_http_requests_under_way", .gauge, "Requests without an answer yet, parked ones too.", requestsUnderWay),
+      .init("virga_http_refusals_total", .counter, "Requests that were malformed, too large or too slow.", refusals),
+      .init("virga_http_received_bytes_total", .counter, "Bytes received.", bytesReceived),
+      .init("virga_http_sent_bytes_total", .counter, "Bytes sent.", bytesSent),
+    ]
+  }
+}
