@@ -60,6 +60,12 @@ public final class CKContainer: NSObject, Sendable {
     CKContainer(id, on: service) { database(with: $0).configured(by: settings) }
   }
 
+  /// Another container of the same server, as a share's address may name.
+  func sibling(_ id: ContainerID) -> CKContainer {
+    guard id != self.id else { return self }
+    return CKContainer(id, on: service).configured(by: privateCloudDatabase.settings)
+  }
+
   // MARK: The account
 
   /// Whether there is an account, from what lies on this device: it needs no network and does not wait.

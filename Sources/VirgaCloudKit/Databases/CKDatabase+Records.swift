@@ -159,7 +159,7 @@ extension CKDatabase {
 
   /// The record of an answer as an object, without the files of its assets.
   package func record(from envelope: RecordEnvelope) throws -> CKRecord {
-    CKRecord(CKRecord.State(try model(from: envelope)))
+    object(try model(from: envelope))
   }
 
   func model(from envelope: RecordEnvelope) throws -> Record {

@@ -8,6 +8,8 @@ struct RecordDraft: Sendable {
   let sent: CKRecord.State
   let id: CKRecord.ID
   private let policy: RecordModification.Policy
+  /// What a share says besides its fields.
+  private let share: ShareChange?
   /// The files to send, by field. They are open: what becomes of their names from now on does not matter.
   private(set) var sources: [FieldName: [FileSource]] = [:]
   /// Why the record cannot be sent at all.
@@ -17,6 +19,7 @@ struct RecordDraft: Sendable {
     self.object = object
     sent = object.state.withLock { $0 }
     id = CKRecord.ID(sent.record.id)
+    share = (object as? CKShare)?.change
     // A share is never overwritten, whatever the caller asks for.
     self.policy = sent.record.type == .share ? .ifServerRecordUnchanged : policy
     openFiles()
@@ -84,6 +87,7 @@ struct RecordDraft: Sendable {
     } else if sent.parentEdit != nil {
       change.parent = .cleared
     }
+    if let share { change.shareChange = share }
     if overwrites { return RecordOperation(.forceUpdate, change) }
     change.tag = record.tag
     return RecordOperation(record.tag == nil ? .create : .update, change)
@@ -92,7 +96,8 @@ struct RecordDraft: Sendable {
   /// Brings the object up to date.
   /// - Parameter saved: The record of the answer: without fields if they are those that were sent.
   /// - Parameter assets: What the service knows of the files that were sent.
-  func settle(_ saved: Record, assets: [FieldName: [AssetValue]]) {
+  /// - Parameter shareURL: The address of a share.
+  func settle(_ saved: Record, assets: [FieldName: [AssetValue]], shareURL: URL?) {
     var settled = saved
     if !overwrites { settled.fields = sent.record.fields }
     for (name, values) in assets {
@@ -104,6 +109,7 @@ struct RecordDraft: Sendable {
       }
     }
     object.state.withLock { [settled] in $0.settle(settled, upTo: sent.edits) }
+    if let details = saved.shareDetails, let share { (object as? CKShare)?.settle(details, url: shareURL, sent: share) }
   }
 }
 

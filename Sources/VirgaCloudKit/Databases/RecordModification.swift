@@ -133,7 +133,8 @@ struct RecordModification: Sendable {
   ) throws {
     switch (item, result) {
     case (.save(let draft), .record(let envelope)):
-      draft.settle(try database.model(from: envelope), assets: assets)
+      let url = database.shareURL(envelope.shortGUID)
+      draft.settle(try database.model(from: envelope), assets: assets, shareURL: url)
     case (.delete, .deleted): break
     // Nothing to delete is what a deletion wants.
     case (.delete, .failure(let failure)) where failure.error.code == .notFound: break

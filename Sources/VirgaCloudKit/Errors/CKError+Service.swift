@@ -72,6 +72,10 @@ extension CKError {
       (Reason.schemaFieldRefusal, .serverRejectedRequest),
       (Reason.tagButNoRecord, .unknownItem),
       (Reason.recordNotFound, .unknownItem),
+      (Reason.shareNotFound, .unknownItem),
+      (Reason.alreadyShared, .alreadyShared),
+      (Reason.tooManyParticipants, .tooManyParticipants),
+      (Reason.noRecordToShare, .referenceViolation),
     ]
     return codes.first { reason.hasPrefix($0.0) }?.1
   }

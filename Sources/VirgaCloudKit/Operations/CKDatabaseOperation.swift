@@ -17,6 +17,16 @@ public class CKDatabaseOperation: CKOperation, @unchecked Sendable {
   }
 }
 
+extension CKOperation {
+  /// The container, with this operation's settings.
+  /// - Throws: `operationCancelled` for an operation that was cancelled before it began.
+  func targetContainer() throws -> CKContainer {
+    try checkCancellation()
+    let settings = settings
+    return (settings.container ?? .default()).configured(by: CallSettings(settings))
+  }
+}
+
 extension CKDatabase {
   /// Starts an operation in this database as soon as what it depends on is done.
   public func add(_ operation: CKDatabaseOperation) {

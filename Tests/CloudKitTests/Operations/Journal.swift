@@ -21,6 +21,14 @@ extension CKOperation {
       if let operation = self as? CKDatabaseOperation { database.add(operation) }
     }
   }
+
+  /// Runs the operation with a container.
+  func run(in container: CKContainer) async {
+    await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+      completionBlock = { done.resume() }
+      container.add(self)
+    }
+  }
 }
 
 extension Result {

@@ -1,0 +1,142 @@
+public import Foundation
+import VirgaModel
+import VirgaWire
+
+extension CKContainer {
+  // MARK: What an address leads to
+
+  /// What is shared at an address, with the root record.
+  /// - Throws: `unknownItem` if there is no such share, `permissionFailure` if it is not for this user.
+  public func shareMetadata(for url: URL) async throws -> CKShare.Metadata {
+    try await shareMetadatas(for: [url]).only(url)
+  }
+
+  public func shareMetadatas(for urls: [URL]) async throws -> [URL: Result<CKShare.Metadata, any Error>] {
+    try await shareMetadatas(for: urls, rootRecord: .fetched(keys: nil))
+  }
+
+  /// Whether metadata comes with the root record, and with which of its fields.
+  enum RootRecord: Sendable {
+    case leftOut
+    case fetched(keys: [CKRecord.FieldKey]?)
+  }
+
+  func shareMetadatas(
+    for urls: [URL], rootRecord: RootRecord
+  ) async throws -> [URL: Result<CKShare.Metadata, any Error>] {
+    var found: [URL: Result<CKShare.Metadata, any Error>] = [:]
+    var places: [(url: URL, container: ContainerID, request: ShortGUID)] = []
+    for url in urls {
+      guard let place = place(of: url) else {
+        found[url] = .failure(CKError(.unknownItem, "\(url) is not the address of a share on this server."))
+        continue
+      }
+      var request = ShortGUID(place.shortGUID, shouldFetchRootRecord: false)
+      if case .fetched(let keys) = rootRecord {
+        request.shouldFetchRootRecord = true
+        request.rootRecordDesiredKeys = keys?.map { FieldName($0) }
+      }
+      places.append((url, place.container, request))
+    }
+    for (container, places) in Self.grouped(places, by: \.container) {
+      let container = sibling(container)
+      for part in places.chunks(of: Limits.operationsPerRequestMax) {
+        let call = Call.recordsResolve(ShortGUIDsRequest(shortGUIDs: part.map(\.request)))
+        let results = try await container.performShares(call, count: part.count)
+        for (place, result) in zip(part, results) { found[place.url] = result }
+      }
+    }
+    return found
+  }
+
+  // MARK: Joining
+
+  /// Joins a share. Its records then are in the shared database.
+  public func accept(_ metadata: CKShare.Metadata) async throws -> CKShare {
+    try await accept([metadata]).only(metadata)
+  }
+
+  public func accept(
+    _ metadatas: [CKShare.Metadata]
+  ) async throws -> [CKShare.Metadata: Result<CKShare, any Error>] {
+    var accepted: [CKShare.Metadata: Result<CKShare, any Error>] = [:]
+    for (container, metadatas) in Self.grouped(metadatas, by: \.container) {
+      let container = sibling(container)
+      for part in metadatas.chunks(of: Limits.operationsPerRequestMax) {
+        let call = Call.recordsAccept(ShortGUIDsRequest(shortGUIDs: part.map { ShortGUID($0.shortGUID) }))
+        let results = try await container.performShares(call, count: part.count)
+        for (metadata, result) in zip(part, results) { accepted[metadata] = result.map(\.share) }
+      }
+    }
+    return accepted
+  }
+
+  private func performShares(
+    _ call: Call, count: Int
+  ) async throws -> [Result<CKShare.Metadata, any Error>] {
+    guard case .shares(let results) = try await publicCloudDatabase.perform(call), results.count == count else {
+      throw CKError.unexpected(call.operation.rawValue)
+    }
+    return results.map { result in
+      switch result {
+      case .metadata(let model): Result { try CKShareMetadata(model, in: self) }
+      case .failure(_, let error): .failure(CKError(error, item: .record))
+      }
+    }
+  }
+
+  /// Reads an address: ours names its container, Apple's does not.
+  private func place(of url: URL) -> (container: ContainerID, shortGUID: String)? {
+    let parts = url.pathComponents.filter { $0 != "/" }
+    if parts.count == 4, parts[0] == "share", parts[2] == service.environment.rawValue {
+      return (ContainerID(parts[1]), parts[3])
+    }
+    if parts.count == 2, parts[0] == "share", let own = containerIdentifier { return (ContainerID(own), parts[1]) }
+    return nil
+  }
+
+  /// The elements by container: in the order of their first element.
+  private static func grouped<Element>(
+    _ elements: [Element], by container: (Element) -> ContainerID
+  ) -> [(ContainerID, [Element])] {
+    var order: [ContainerID] = []
+    var groups: [ContainerID: [Element]] = [:]
+    for element in elements {
+      let key = container(element)
+      if groups[key] == nil { order.append(key) }
+      groups[key, default: []].append(element)
+    }
+    return order.map { ($0, groups[$0] ?? []) }
+  }
+
+  // MARK: With completion handlers
+
+  public func fetchShareMetadata(
+    with url: URL, completionHandler: @escaping @Sendable (CKShare.Metadata?, (any Error)?) -> Void
+  ) {
+    callBack(completionHandler) { try await self.shareMetadata(for: url) }
+  }
+
+  @preconcurrency
+  public func fetchShareMetadatas(
+    for urls: [URL],
+    completionHandler: @escaping @Sendable (Result<[URL: Result<CKShare.Metadata, any Error>], any Error>) -> Void
+  ) {
+    callBack(completionHandler) { try await self.shareMetadatas(for: urls) }
+  }
+
+  public func accept(
+    _ metadata: CKShare.Metadata, completionHandler: @escaping @Sendable (CKShare?, (any Error)?) -> Void
+  ) {
+    callBack(completionHandler) { try await self.accept(metadata) }
+  }
+
+  @preconcurrency
+  public func accept(
+    _ metadatas: [CKShare.Metadata],
+    completionHandler:
+      @escaping @Sendable (Result<[CKShare.Metadata: Result<CKShare, any Error>], any Error>) -> Void
+  ) {
+    callBack(completionHandler) { try await self.accept(metadatas) }
+  }
+}

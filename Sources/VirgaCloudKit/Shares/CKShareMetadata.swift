@@ -1,0 +1,80 @@
+public import Foundation
+import VirgaModel
+import VirgaWire
+
+/// What the holder of a share's address learns of it.
+///
+/// On Linux an archive can only name classes at the top level, so `CKShare.Metadata` is another name for this class.
+public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendable {
+  private struct Summary: Codable, Sendable {
+    var container: ContainerID
+    var shortGUID: String
+    var root: RecordID?
+    var owner: ArchivedIdentity
+    var role: ShareParticipant.Role
+    var status: ShareParticipant.AcceptanceStatus
+    var permission: SharePermission
+  }
+
+  private let summary: Summary
+  public let share: CKShare
+  /// The root record, if it was asked for; nil for a zone's share.
+  public let rootRecord: CKRecord?
+
+  /// - Parameter container: The one that the share is in.
+  /// - Throws: `internalError` if the share's record cannot be read.
+  init(_ model: ShareMetadata, in container: CKContainer) throws {
+    let database = model.scope == .private ? container.privateCloudDatabase : container.sharedCloudDatabase
+    guard let share = try database.record(from: model.share) as? CKShare else {
+      throw CKError.unexpected("records/resolve")
+    }
+    self.share = share
+    rootRecord = try model.rootRecord.map { try database.record(from: $0) }
+    summary = Summary(
+      container: model.container, shortGUID: model.shortGUID.value,
+      root: model.rootRecordName.map { RecordID($0, in: database.local(model.zone)) },
+      owner: ArchivedIdentity(model.ownerIdentity), role: model.participantRole, status: model.participantStatus,
+      permission: model.participantPermission)
+  }
+
+  var container: ContainerID { summary.container }
+  var shortGUID: String { summary.shortGUID }
+
+  public var containerIdentifier: String { summary.container.rawValue }
+  /// nil for a zone's share.
+  public var hierarchicalRootRecordID: CKRecord.ID? { summary.root.map { CKRecord.ID($0) } }
+  /// The older form of `hierarchicalRootRecordID`: the share's own for a zone's share.
+  public var rootRecordID: CKRecord.ID { hierarchicalRootRecordID ?? share.recordID }
+  public var ownerIdentity: CKUserIdentity { CKUserIdentity(summary.owner.model) }
+  public var participantRole: CKShare.ParticipantRole { .init(summary.role) }
+  public var participantStatus: CKShare.ParticipantAcceptanceStatus { .init(summary.status) }
+  public var participantPermission: CKShare.ParticipantPermission { .init(summary.permission) }
+  /// The older form of `participantRole`.
+  public var participantType: CKShare.ParticipantType { .init(rawValue: participantRole.rawValue) ?? .unknown }
+
+  public static var supportsSecureCoding: Bool { true }
+
+  public init?(coder: NSCoder) {
+    guard let summary = coder.archived(Summary.self), coder.containsValue(forKey: "share"),
+      let share = coder.decodeObject(of: CKShare.self, forKey: "share")
+    else { return nil }
+    self.summary = summary
+    self.share = share
+    rootRecord =
+      coder.containsValue(forKey: "root") ? coder.decodeObject(of: CKRecord.self, forKey: "root") : nil
+  }
+
+  public func encode(with coder: NSCoder) {
+    coder.archive(summary)
+    coder.encode(share, forKey: "share")
+    if let rootRecord { coder.encode(rootRecord, forKey: "root") }
+  }
+
+  public func copy(with zone: NSZone? = nil) -> Any { self }
+  public override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? CKShareMetadata else { return false }
+    return other.shortGUID == shortGUID && other.container == container
+  }
+  public override var hash: Int { shortGUID.hashValue }
+  public override var description: String { "<CKShareMetadata \(shortGUID) in \(containerIdentifier)>" }
+}
