@@ -25,4 +25,18 @@ extension Limits {
   public static let accountRequestBytesMax = 64 << 10
   /// How long a request that waits for a pairing's other side is parked.
   public static let pairingPollAge: Duration = .seconds(25)
+  /// API tokens of one server.
+  public static let apiTokensMax = 1_000
+  /// Server-to-server keys of one server.
+  public static let serverKeysMax = 1_000
+  /// Origins of one API token.
+  public static let originsPerTokenMax = 100
+  /// Bytes of the address at which the sign-in page hands a token over.
+  public static let callbackLengthMax = 2_048
+  /// Sign-ins that one address may have under way.
+  public static let signInsPerAddressMax = 20
+  /// How long a sign-in on a web page lasts (Web Services Reference: 30 minutes).
+  public static let signInAge: Duration = .seconds(1_800)
+  /// How far the date of a signed request may lie from now, in either direction.
+  public static let signedRequestWindow: Duration = .seconds(600)
 }

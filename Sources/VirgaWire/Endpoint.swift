@@ -49,6 +49,11 @@ public enum Operation: String, Hashable, Sendable, CaseIterable {
     }
   }
 
+  /// Whether the operation is about people: it needs one who is signed in, whatever the database.
+  public var needsUser: Bool {
+    rawValue.hasPrefix("users/") || rawValue == "records/resolve" || rawValue == "records/accept"
+  }
+
   /// Whether the operation belongs to the `device` module, which has no database in its path.
   public var isDeviceOperation: Bool { self == .tokensCreate || self == .tokensRegister }
 }

@@ -14,6 +14,7 @@ enum Program {
       account join CODE    join an account, or make one with an enrolment code
       account devices      list the account's devices
       account remove ID    remove a device
+      account approve CODE sign in the web page that shows a code
       account token        print tokens for programs that speak the web service
       schema export        print a container's schema
       schema import        make a file development's schema
@@ -26,6 +27,9 @@ enum Program {
       stats                show what fills the store
       backup FOLDER        copy all data, while the server runs
       restore FOLDER       make a data folder of a backup
+      tokens               list, create and revoke API tokens
+      keys                 list, add and remove server-to-server keys
+      users                list accounts, devices and users
       version              print the version
 
     Each command explains itself with --help.
@@ -55,6 +59,9 @@ enum Program {
     case "stats": try StatsCommand.run(rest)
     case "backup": try BackupCommand.backup(rest)
     case "restore": try await BackupCommand.restore(rest)
+    case "tokens": try await TokensCommand.run(rest)
+    case "keys": try await KeysCommand.run(rest)
+    case "users": try await UsersCommand.run(rest)
     case "version", "--version":
       guard rest.isEmpty else { throw Failure.usage("virga", "version takes no arguments") }
       Terminal.print("virga \(version)")

@@ -136,6 +136,21 @@ package actor AccountClient {
     try await authorized("account/invite", Nothing())
   }
 
+  // MARK: Sign-ins on web pages
+
+  /// Who wants to be signed in by the code that a page shows.
+  /// - Throws: `AccountError.wrongCode`.
+  package func signIn(code: String) async throws -> SignInMessages.Asked {
+    try await authorized("sign-in/look", SignInMessages.Look(code: PairingCode.plain(code)))
+  }
+
+  /// Lets a page into this account, or not.
+  /// - Throws: `AccountError.wrongCode`.
+  package func settleSignIn(code: String, accepts: Bool) async throws {
+    let _: SignInMessages.State = try await authorized(
+      "sign-in/settle", SignInMessages.Settle(code: PairingCode.plain(code), accepts: accepts))
+  }
+
   // MARK: Pairing
 
   /// A code with which another device can ask to join this account.
@@ -223,25 +238,10 @@ package actor AccountClient {
     if let session { headers.append((name: "X-Virga-Session", value: session.token)) }
     let body = method == "GET" ? [] : Array(try JSONEncoder().encode(message))
     let answer = try await transport.send(method: method, path: "/virga/1/\(path)", headers: headers, body: body)
-    guard answer.status == 200 else { throw Self.error(status: answer.status, body: answer.body) }
+    guard answer.status == 200 else { throw AccountError(status: answer.status, body: answer.body) }
     do { return try JSONDecoder().decode(Answer.self, from: Data(answer.body)) } catch {
       throw AccountError.badAnswer("\(path) was answered with something else")
     }
-  }
-
-  private static func error(status: Int, body: [UInt8]) -> AccountError {
-    guard let failure = try? JSONDecoder().decode(AccountMessages.Failure.self, from: Data(body)) else {
-      return .badAnswer("status \(status) without an error that can be read")
-    }
-    switch failure.reason {
-    case AccountReason.deviceRemoved: return .deviceRemoved
-    case AccountReason.deviceUnknown: return .deviceUnknown
-    case AccountReason.wrongCode: return .wrongCode
-    case AccountReason.enrolmentClosed, AccountReason.enrolmentNeedsCode: return .enrolmentRefused(failure.reason)
-    default: break
-    }
-    if let seconds = failure.retryAfter, status == 429 { return .throttled(retryAfterSeconds: seconds) }
-    return .refused(status: status, code: failure.serverErrorCode, reason: failure.reason)
   }
 
   private func signature(of text: [UInt8], by key: SigningKey) throws -> String {

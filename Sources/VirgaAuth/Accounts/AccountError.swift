@@ -1,4 +1,6 @@
+import FoundationEssentials
 package import VirgaModel
+import VirgaWire
 
 /// Why there is no account or session, or why a step with them failed.
 package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -35,6 +37,27 @@ package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
     case .throttled(let seconds): "the server asks to wait \(seconds) seconds"
     case .refused(let status, let code, let reason): "the server refused: \(reason) (\(status) \(code))"
     case .badAnswer(let what): "what answers there is not a Virga server: \(what)"
+    }
+  }
+}
+
+extension AccountError {
+  /// What an answer under `/virga/1/` says that is not 200.
+  init(status: Int, body: [UInt8]) {
+    guard let failure = try? JSONDecoder().decode(AccountMessages.Failure.self, from: Data(body)) else {
+      self = .badAnswer("status \(status) without an error that can be read")
+      return
+    }
+    self =
+      switch failure.reason {
+      case AccountReason.deviceRemoved: .deviceRemoved
+      case AccountReason.deviceUnknown: .deviceUnknown
+      case AccountReason.wrongCode: .wrongCode
+      case AccountReason.enrolmentClosed, AccountReason.enrolmentNeedsCode: .enrolmentRefused(failure.reason)
+      default: .refused(status: status, code: failure.serverErrorCode, reason: failure.reason)
+      }
+    if case .refused = self, let seconds = failure.retryAfter, status == 429 {
+      self = .throttled(retryAfterSeconds: seconds)
     }
   }
 }

@@ -47,9 +47,12 @@ package struct ServerSecrets: Sendable {
   /// A name for this server that tells nothing of its key: clients keep their accounts under it.
   package var serverID: String { Hex.encode(mac(of: [], for: .serverID).prefix(16)) }
 
-  /// A container's API token: 64 hexadecimal digits, the same each time.
-  package func apiToken(for container: ContainerID) -> String {
-    Hex.encode(mac(of: Array(container.rawValue.utf8), for: .apiToken))
+  /// The API token that a container's own devices are given: 64 hexadecimal digits, the same each time.
+  /// - Parameter generation: How many before it were revoked.
+  package func apiToken(for container: ContainerID, generation: Int = 0) -> String {
+    // No container's name has a line break.
+    let text = generation == 0 ? container.rawValue : "\(container.rawValue)\n\(generation)"
+    return Hex.encode(mac(of: Array(text.utf8), for: .apiToken))
   }
 
   /// What whoever runs the server shows to manage it: 43 characters, the same each time. Who can read the server's key

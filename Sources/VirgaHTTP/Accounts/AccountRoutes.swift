@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Synchronization
 import VirgaAuth
 import VirgaModel
@@ -20,12 +19,20 @@ package final class AccountRoutes: Sendable {
   private let pairings = Mutex(Pairings())
   private let guesses = Mutex(GuessLimiter())
   private let bell = Bell()
+  private let signIns: SignInRoutes
   private let masterCode: String
   private let pollAge: Duration
 
   /// - Parameter pollAge: How long a request that waits for the other side of a pairing is parked.
-  package init(authenticator: Authenticator, pollAge: Duration = Limits.pairingPollAge) {
+  /// - Parameter signInAge: How long a sign-in on a web page lasts.
+  /// - Parameter keptSignInAge: The same where the user wants to stay signed in.
+  package init(
+    authenticator: Authenticator, pollAge: Duration = Limits.pairingPollAge, signInAge: Duration = Limits.signInAge,
+    keptSignInAge: Duration = Limits.webTokenAge
+  ) {
     self.authenticator = authenticator
+    signIns = SignInRoutes(
+      authenticator: authenticator, pollAge: pollAge, age: signInAge, keptAge: keptSignInAge)
     self.pollAge = pollAge
     var random = SystemRandom()
     masterCode = PairingCode.draw(length: PairingCode.enrolmentLength, using: &random)
@@ -44,26 +51,26 @@ package final class AccountRoutes: Sendable {
   /// Answers a request whose path begins with `prefix`.
   package func respond(to request: HTTPRequest) async -> HTTPResponse {
     let name = request.head.path.dropFirst(Self.prefix.count)
-    let call = Incoming(request: request, address: address(of: request), now: authenticator.now())
+    if name == "sign-in" || name.hasPrefix("sign-in/") { return await signIns.respond(to: request) }
+    let call = Incoming(request: request, address: request.callerAddress, now: authenticator.now())
     do throws(ServiceError) {
       switch (request.head.method, name) {
-      case ("GET", "sign-in"): return signInPage()
-      case ("GET", "account"): return try response(await describe(call))
-      case ("POST", "challenge"): return try response(challenge(call))
-      case ("POST", "enrol"): return try response(await enrol(call))
-      case ("POST", "session"): return try response(await openSession(call))
-      case ("POST", "account/remove"): return try response(await remove(call))
-      case ("POST", "account/token"): return try response(await makeTokens(call))
-      case ("POST", "account/invite"): return try response(await makeEnrolmentCode(call))
-      case ("POST", "pairing/invite"): return try response(await invite(call))
-      case ("POST", "pairing/await"): return try response(await awaitCandidate(call))
-      case ("POST", "pairing/confirm"): return try response(await confirm(call))
-      case ("POST", "pairing/join"): return try response(join(call))
-      case ("POST", "pairing/result"): return try response(await awaitOutcome(call))
+      case ("GET", "account"): return try .message(await describe(call))
+      case ("POST", "challenge"): return try .message(challenge(call))
+      case ("POST", "enrol"): return try .message(await enrol(call))
+      case ("POST", "session"): return try .message(await openSession(call))
+      case ("POST", "account/remove"): return try .message(await remove(call))
+      case ("POST", "account/token"): return try .message(await makeTokens(call))
+      case ("POST", "account/invite"): return try .message(await makeEnrolmentCode(call))
+      case ("POST", "pairing/invite"): return try .message(await invite(call))
+      case ("POST", "pairing/await"): return try .message(await awaitCandidate(call))
+      case ("POST", "pairing/confirm"): return try .message(await confirm(call))
+      case ("POST", "pairing/join"): return try .message(join(call))
+      case ("POST", "pairing/result"): return try .message(await awaitOutcome(call))
       default: throw ServiceError(.notFound, "\(request.head.method) \(request.head.path) is not a call of this server")
       }
     } catch {
-      return failure(error)
+      return .failure(error)
     }
   }
 
@@ -90,7 +97,7 @@ package final class AccountRoutes: Sendable {
     let isMasterCode = code.map { equalsInConstantTime($0, masterCode) } ?? false
     let digest = code.map(SHA256.hexDigest)
     let enrolled = try await countingWrongCodes(call) { () async throws(ServiceError) in
-      try await write { [accounts] in
+      try await authenticator.write { [accounts] in
         try accounts.enrol(device, policy: policy, code: digest, isMasterCode: isMasterCode, in: $0, now: call.now)
       }
     }
@@ -99,7 +106,7 @@ package final class AccountRoutes: Sendable {
 
   private func openSession(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Session {
     let message: AccountMessages.SessionRequest = try call.body()
-    let device = try await read { [accounts] in try accounts.device(message.device, in: $0) }
+    let device = try await authenticator.read { [accounts] in try accounts.device(message.device, in: $0) }
     guard let device else { throw ServiceError(.authenticationFailed, AccountReason.deviceUnknown) }
     guard device.removed == nil else { throw ServiceError.deviceRemoved }
     let key: VerifyingKey
@@ -122,7 +129,7 @@ package final class AccountRoutes: Sendable {
   }
 
   private func describe(_ session: Authenticator.Session) async throws(ServiceError) -> AccountMessages.Description {
-    let devices = try await read { [accounts] in try accounts.devices(of: session.account, in: $0) }
+    let devices = try await authenticator.read { [accounts] in try accounts.devices(of: session.account, in: $0) }
     return AccountMessages.Description(
       account: session.account, server: authenticator.secrets.serverID,
       devices: devices.map { device in
@@ -136,7 +143,7 @@ package final class AccountRoutes: Sendable {
   private func remove(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Description {
     let session = try await session(call)
     let message: AccountMessages.RemoveRequest = try call.body()
-    try await write { [accounts] in
+    try await authenticator.write { [accounts] in
       try accounts.remove(message.device, from: session.account, in: $0, now: call.now)
     }
     authenticator.forget(message.device)
@@ -150,17 +157,21 @@ package final class AccountRoutes: Sendable {
       throw .badRequest("container \(objection)")
     }
     try authenticator.checkServed(message.container)
-    let apiToken = authenticator.secrets.apiToken(for: message.container)
+    let secrets = authenticator.secrets
     let webToken = "158__54__" + Base64.encode(SystemRandom.bytes(96))
     let token = WebToken(
       account: session.account, device: session.device, container: message.container,
       expires: call.now + Limits.webTokenAge)
-    try await write { [accounts] in
-      try accounts.putAPIToken(digest: SHA256.hexDigest(of: apiToken), container: token.container, in: $0)
-      try accounts.putWebToken(digest: SHA256.hexDigest(of: webToken), token, in: $0, now: call.now)
+    let generation = try await authenticator.write { [accounts] transaction in
+      try accounts.putWebToken(digest: SHA256.hexDigest(of: webToken), token, in: transaction, now: call.now)
+      return try Credentials().shareToken(
+        of: token.container,
+        digest: { SHA256.hexDigest(of: secrets.apiToken(for: token.container, generation: $0)) },
+        in: transaction, now: call.now)
     }
     return AccountMessages.Tokens(
-      container: token.container, apiToken: apiToken, webAuthToken: webToken, expires: token.expires)
+      container: token.container, apiToken: secrets.apiToken(for: token.container, generation: generation),
+      webAuthToken: webToken, expires: token.expires)
   }
 
   private func makeEnrolmentCode(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Code {
@@ -169,7 +180,7 @@ package final class AccountRoutes: Sendable {
     var random = SystemRandom()
     let code = PairingCode.draw(length: PairingCode.enrolmentLength, using: &random)
     let expires = call.now + Limits.enrolmentCodeAge
-    try await write { [accounts] in
+    try await authenticator.write { [accounts] in
       try accounts.invite(digest: SHA256.hexDigest(of: code), expires: expires, in: $0)
     }
     return AccountMessages.Code(code: PairingCode.spelled(code), expires: expires)
@@ -191,7 +202,7 @@ package final class AccountRoutes: Sendable {
     let session = try await session(call)
     let message: AccountMessages.AwaitRequest = try call.body()
     let code = PairingCode.plain(message.code)
-    let state = try await waiting(while: { $0 == .waiting }) { () throws(ServiceError) in
+    let state = try await bell.wait(atMost: pollAge, while: { $0 == .waiting }) { () throws(ServiceError) in
       try lockingPairings { pairings throws(ServiceError) in
         try pairings.table.state(of: code, madeBy: session.device, now: authenticator.now())
       }
@@ -218,7 +229,7 @@ package final class AccountRoutes: Sendable {
       let device = Device(
         id: candidate.id, account: session.account, name: candidate.name, publicKey: candidate.publicKey,
         enrolled: call.now)
-      try await write { [accounts] in try accounts.add(device, in: $0) }
+      try await authenticator.write { [accounts] in try accounts.add(device, in: $0) }
     }
     pairings.withLock { $0.table.settle(code, as: message.accepts ? .accepted(candidate) : .refused) }
     bell.ring()
@@ -251,7 +262,8 @@ package final class AccountRoutes: Sendable {
 
   private func awaitOutcome(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Outcome {
     let message: AccountMessages.Ticket = try call.body()
-    let (state, account) = try await waiting(
+    let (state, account) = try await bell.wait(
+      atMost: pollAge,
       while: { (outcome: (state: PairingTable.State, account: AccountID)) in
         if case .asked = outcome.state { true } else { false }
       },
@@ -267,20 +279,6 @@ package final class AccountRoutes: Sendable {
       enrolled: AccountMessages.Enrolled(account: account, device: candidate.id), isRefused: false)
   }
 
-  /// Looks at a pairing again whenever one changes, until it is settled or `pollAge` is over.
-  private func waiting<Value>(
-    while isUnsettled: (Value) -> Bool, for look: () throws(ServiceError) -> Value
-  ) async throws(ServiceError) -> Value {
-    let deadline = ContinuousClock.now + pollAge
-    while true {
-      let rings = bell.rings
-      let value = try look()
-      let left = deadline - ContinuousClock.now
-      if !isUnsettled(value) || left <= .zero || Task.isCancelled { return value }
-      await bell.wait(after: rings, atMost: left)
-    }
-  }
-
   private func lockingPairings<Value: Sendable>(
     _ body: (inout Pairings) throws(ServiceError) -> Value
   ) throws(ServiceError) -> Value {
@@ -293,10 +291,7 @@ package final class AccountRoutes: Sendable {
   // MARK: Checks
 
   private func session(_ call: Incoming) async throws(ServiceError) -> Authenticator.Session {
-    guard let token = call.request.head.headers["X-Virga-Session"] else {
-      throw ServiceError(.authenticationFailed, AccountReason.noCredentials)
-    }
-    return try await authenticator.session(of: token)
+    try await authenticator.session(of: call.request)
   }
 
   private func checkedKey(_ text: String) throws(ServiceError) -> VerifyingKey {
@@ -337,29 +332,6 @@ package final class AccountRoutes: Sendable {
       throw error
     }
   }
-
-  /// Whose guesses are counted. A proxy on this machine says for whom it asks; nobody else is believed.
-  private func address(of request: HTTPRequest) -> String {
-    let peer = request.clientAddress
-    guard peer == "127.0.0.1" || peer == "::1", let forwarded = request.head.headers["X-Forwarded-For"] else {
-      return peer
-    }
-    return forwarded.split(separator: ",").last.map { String($0.filter { !$0.isWhitespace }) } ?? peer
-  }
-
-  // MARK: Store and JSON
-
-  private func read<Value: Sendable>(
-    _ body: @escaping @Sendable (any ReadTransaction) throws -> Value
-  ) async throws(ServiceError) -> Value {
-    do { return try await authenticator.store.read(body) } catch { throw ServiceError(accountsError: error) }
-  }
-
-  private func write<Value: Sendable>(
-    _ body: @escaping @Sendable (any WriteTransaction) throws -> Value
-  ) async throws(ServiceError) -> Value {
-    do { return try await authenticator.store.write(body) } catch { throw ServiceError(accountsError: error) }
-  }
 }
 
 /// A request on its way through a route.
@@ -368,62 +340,5 @@ private struct Incoming: Sendable {
   var address: String
   var now: Timestamp
 
-  func body<Message: Decodable>() throws(ServiceError) -> Message {
-    guard case .bytes(let bytes) = request.body else { throw .badRequest("body was not buffered") }
-    do { return try JSONDecoder().decode(Message.self, from: Data(bytes)) } catch let error as DecodingError {
-      throw .badRequest("body is not what this call takes: \(error.place)")
-    } catch {
-      throw .badRequest("body is not JSON")
-    }
-  }
-}
-
-extension DecodingError {
-  fileprivate var place: String {
-    switch self {
-    case .keyNotFound(let key, _): "\(key.stringValue) is missing"
-    case .typeMismatch(_, let context), .valueNotFound(_, let context):
-      "\(context.codingPath.map(\.stringValue).joined(separator: ".")) has a wrong type"
-    default: "it is not JSON"
-    }
-  }
-}
-
-private func response(_ message: some Encodable) throws(ServiceError) -> HTTPResponse {
-  let encoder = JSONEncoder()
-  encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-  do { return response(200, json: Array(try encoder.encode(message))) } catch {
-    throw ServiceError(.internalError, "the answer cannot be written")
-  }
-}
-
-private func response(_ status: Int, json: [UInt8]) -> HTTPResponse {
-  HTTPResponse(
-    status: status,
-    headers: HTTPHeaders([("Content-Type", "application/json; charset=UTF-8"), ("Cache-Control", "no-store")]),
-    body: .bytes(json))
-}
-
-private func failure(_ error: ServiceError) -> HTTPResponse {
-  let message = AccountMessages.Failure(
-    uuid: Hex.encode(SystemRandom.bytes(16)), serverErrorCode: error.code.rawValue, reason: error.reason,
-    retryAfter: error.retryAfterSeconds)
-  guard var answer = try? response(message) else { return HTTPResponse(status: 500) }
-  answer.status = error.code.httpStatus
-  if let seconds = error.retryAfterSeconds { answer.headers.append("Retry-After", String(seconds)) }
-  return answer
-}
-
-/// Where an answer that needs a user sends a browser: nobody types a password here.
-private func signInPage() -> HTTPResponse {
-  let text = """
-    This server has no passwords. On a device of the account, run
-
-      virga account token --container ID
-
-    and give the two tokens it prints to the program that sent you here.
-
-    """
-  return HTTPResponse(
-    status: 200, headers: HTTPHeaders([("Content-Type", "text/plain; charset=UTF-8")]), body: .bytes(Array(text.utf8)))
+  func body<Message: Decodable>() throws(ServiceError) -> Message { try request.message() }
 }

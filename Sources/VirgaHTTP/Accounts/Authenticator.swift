@@ -31,6 +31,16 @@ package final class Authenticator: Sendable {
     package var expires: Timestamp
   }
 
+  private struct KnownToken {
+    var digest: String
+    var token: APIToken
+  }
+
+  private struct KnownKey {
+    var key: ServerKey
+    var verifying: VerifyingKey
+  }
+
   private struct UserKey: Hashable {
     var account: AccountID
     var container: ContainerID
@@ -42,7 +52,8 @@ package final class Authenticator: Sendable {
     var removals: UInt64 = 0
     var sessions: [String: Session] = [:]
     var webTokens: [String: WebToken] = [:]
-    var containers: [String: ContainerID] = [:]
+    var apiTokens: [String: KnownToken] = [:]
+    var keys: [String: KnownKey] = [:]
     var users: [UserKey: UserName] = [:]
 
     static let entriesMax = 20_000
@@ -55,6 +66,7 @@ package final class Authenticator: Sendable {
   let containers: Set<ContainerID>?
   let now: @Sendable () -> Timestamp
   private let accounts = Accounts()
+  private let credentials = Credentials()
   private let memory = Mutex(Memory())
 
   /// - Parameter baseURL: Where clients reach the server, without a slash at the end; `nil` takes each request's `Host`.
@@ -82,7 +94,16 @@ package final class Authenticator: Sendable {
   package func authenticate(
     _ request: HTTPRequest, for endpoint: Endpoint
   ) async throws(ServiceError) -> Authentication {
-    if let token = request.head.headers["X-Virga-Session"] {
+    let headers = request.head.headers
+    if headers[SignedRequest.keyIDHeader] != nil || headers[SignedRequest.signatureHeader] != nil {
+      let query = QueryParameters(of: request.head)
+      let others = ["ckAPIToken", "ckWebAuthToken", "ckSession"]
+      guard headers["X-Virga-Session"] == nil, others.allSatisfy({ query.spelled($0) == nil }) else {
+        throw .badRequest("a signed request carries no other credentials")
+      }
+      return try await authenticateKey(request, for: endpoint)
+    }
+    if let token = headers["X-Virga-Session"] {
       let session = try await session(of: token)
       let user = user(of: session.account, in: endpoint.container)
       return Authentication(principal: Principal(user: user, account: session.account, device: session.device))
@@ -91,13 +112,16 @@ package final class Authenticator: Sendable {
     guard let apiToken = query["ckAPIToken"] else {
       throw ServiceError(.authenticationFailed, AccountReason.noCredentials)
     }
-    guard try await container(ofAPIToken: apiToken) == endpoint.container else {
+    guard let known = try await self.apiToken(apiToken), known.token.container == endpoint.container else {
       throw ServiceError(.authenticationFailed, "ckAPIToken is not one of container \(endpoint.container)")
+    }
+    guard known.token.allows(origin: request.head.headers["Origin"]) else {
+      throw ServiceError(.accessDenied, "ckAPIToken may not be used by pages of this origin")
     }
     guard let text = query.spelled("ckWebAuthToken") ?? query.spelled("ckSession") else {
       // The schema may grant reading the public database to the world; all else needs a user.
-      guard endpoint.scope == .public, endpoint.operation != .usersCaller, endpoint.operation != .usersCurrent else {
-        throw signInRequired("request needs authorization", endpoint, request)
+      guard endpoint.scope == .public, !endpoint.operation.needsUser else {
+        throw signInRequired("request needs authorization", endpoint, request, token: known)
       }
       return Authentication(principal: .world)
     }
@@ -107,7 +131,41 @@ package final class Authenticator: Sendable {
       let principal = Principal(user: user, account: token.account, device: nil)
       return Authentication(principal: principal, webToken: spelling)
     }
-    throw signInRequired("ckWebAuthToken is not valid or has ended", endpoint, request)
+    throw signInRequired("ckWebAuthToken is not valid or has ended", endpoint, request, token: known)
+  }
+
+  // MARK: Server-to-server keys
+
+  /// Checks a signed request. Whatever is wrong with a signature, the answer is the same.
+  private func authenticateKey(
+    _ request: HTTPRequest, for endpoint: Endpoint
+  ) async throws(ServiceError) -> Authentication {
+    let headers = request.head.headers
+    let refusal = ServiceError(.authenticationFailed, "the request's signature is not valid")
+    guard let id = headers[SignedRequest.keyIDHeader], let date = headers[SignedRequest.dateHeader],
+      let signature = headers[SignedRequest.signatureHeader], case .bytes(let body) = request.body,
+      let key = try await serverKey(id.lowercased()), key.key.container == endpoint.container
+    else { throw refusal }
+    let signed = SignedRequest(date: date, body: body, target: request.head.target)
+    guard signed.isTimely(now: now()), signed.isSigned(by: key.verifying, signature: signature) else { throw refusal }
+    let isAllowed = endpoint.operation.isDeviceOperation || (endpoint.scope == .public && !endpoint.operation.needsUser)
+    guard isAllowed else {
+      throw ServiceError(.accessDenied, "a server-to-server key reaches the public database only, and no users")
+    }
+    let user = user(of: key.key.account, in: endpoint.container)
+    return Authentication(principal: Principal(user: user, account: key.key.account, device: nil))
+  }
+
+  private func serverKey(_ id: String) async throws(ServiceError) -> KnownKey? {
+    let (known, removals) = memory.withLock { ($0.keys[id], $0.removals) }
+    if let known { return known }
+    guard let found = try await read({ [credentials] in try credentials.key(id, in: $0) }) else { return nil }
+    let key: KnownKey
+    do { key = KnownKey(key: found, verifying: try VerifyingKey(der: Array(found.publicKey))) } catch {
+      throw ServiceError(.internalError, "the stored key \(id) cannot be read")
+    }
+    remember(removals) { $0.keys[id] = key }
+    return key
   }
 
   /// What a web-auth token may have been meant as, the likeliest first: some clients encode it twice, some not at all,
@@ -131,6 +189,15 @@ package final class Authenticator: Sendable {
     let session = Session(account: account, device: device, expires: now() + Limits.sessionAge)
     let text = "\(device).\(account).\(session.expires.milliseconds)"
     return ("\(text).\(secrets.signature(of: text, for: .session))", session)
+  }
+
+  /// The session of a device's request.
+  /// - Throws: as `session(of:)` for its token, and where there is none.
+  func session(of request: HTTPRequest) async throws(ServiceError) -> Session {
+    guard let token = request.head.headers["X-Virga-Session"] else {
+      throw ServiceError(.authenticationFailed, AccountReason.noCredentials)
+    }
+    return try await session(of: token)
   }
 
   /// The session of a token.
@@ -163,17 +230,27 @@ package final class Authenticator: Sendable {
     }
   }
 
+  /// Forgets all that was remembered of API tokens and keys. Called once a revocation is durable.
+  package func forgetCredentials() {
+    memory.withLock { memory in
+      memory.removals += 1
+      memory.apiTokens = [:]
+      memory.keys = [:]
+    }
+  }
+
   // MARK: Tokens of the web service
 
-  private func container(ofAPIToken token: String) async throws(ServiceError) -> ContainerID? {
-    let (known, removals) = memory.withLock { ($0.containers[token], $0.removals) }
+  private func apiToken(_ token: String) async throws(ServiceError) -> KnownToken? {
+    let (known, removals) = memory.withLock { ($0.apiTokens[token], $0.removals) }
     if let known { return known }
     let digest = SHA256.hexDigest(of: token)
-    guard let found = try await read({ [accounts] in try accounts.apiToken(digest: digest, in: $0) }) else {
+    guard let found = try await read({ [credentials] in try credentials.token(digest: digest, in: $0) }) else {
       return nil
     }
-    remember(removals) { $0.containers[token] = found.container }
-    return found.container
+    let new = KnownToken(digest: digest, token: found)
+    remember(removals) { $0.apiTokens[token] = new }
+    return new
   }
 
   private func webToken(_ token: String) async throws(ServiceError) -> WebToken? {
@@ -187,11 +264,17 @@ package final class Authenticator: Sendable {
     return found
   }
 
-  private func signInRequired(_ reason: String, _ endpoint: Endpoint, _ request: HTTPRequest) -> ServiceError {
+  private func signInRequired(
+    _ reason: String, _ endpoint: Endpoint, _ request: HTTPRequest, token: KnownToken
+  ) -> ServiceError {
     var error = ServiceError(.authenticationRequired, reason)
     let base = baseURL ?? Front.base(ofHost: request.head.headers["Host"])
     let container = endpoint.container.rawValue.percentEncodedPathSegment
-    error.redirectURL = "\(base)/virga/1/sign-in?container=\(container)"
+    var url = "\(base)/virga/1/sign-in?container=\(container)&token=\(token.digest)"
+    if let origin = request.head.headers["Origin"].flatMap(APIToken.origin) {
+      url += "&origin=\(origin.percentEncodedPathSegment)"
+    }
+    error.redirectURL = url
     return error
   }
 
@@ -210,20 +293,29 @@ package final class Authenticator: Sendable {
   private func remember(_ removals: UInt64, _ change: (inout Memory) -> Void) {
     memory.withLock { memory in
       guard memory.removals == removals else { return }
-      let entries = memory.sessions.count + memory.webTokens.count + memory.containers.count
+      let entries = memory.sessions.count + memory.webTokens.count + memory.apiTokens.count + memory.keys.count
       if entries >= Memory.entriesMax {
         memory.sessions.removeAll()
         memory.webTokens.removeAll()
-        memory.containers.removeAll()
+        memory.apiTokens.removeAll()
+        memory.keys.removeAll()
       }
       change(&memory)
     }
   }
 
-  private func read<Value: Sendable>(
+  // MARK: Store
+
+  func read<Value: Sendable>(
     _ body: @escaping @Sendable (any ReadTransaction) throws -> Value
   ) async throws(ServiceError) -> Value {
     do { return try await store.read(body) } catch { throw ServiceError(accountsError: error) }
+  }
+
+  func write<Value: Sendable>(
+    _ body: @escaping @Sendable (any WriteTransaction) throws -> Value
+  ) async throws(ServiceError) -> Value {
+    do { return try await store.write(body) } catch { throw ServiceError(accountsError: error) }
   }
 }
 

@@ -1,4 +1,5 @@
 import Synchronization
+import VirgaWire
 
 /// Wakes tasks that wait for something to change.
 final class Bell: Sendable {
@@ -52,6 +53,23 @@ final class Bell: Sendable {
     } onCancel: {
       let waiter = state.withLock { $0.waiters.removeValue(forKey: id) }
       waiter?.resume()
+    }
+  }
+}
+
+extension Bell {
+  /// Looks at something again whenever it rings, until that is settled or the time is over.
+  /// - Returns: What it looked like last.
+  func wait<Value>(
+    atMost duration: Duration, while isUnsettled: (Value) -> Bool, for look: () throws(ServiceError) -> Value
+  ) async throws(ServiceError) -> Value {
+    let deadline = ContinuousClock.now + duration
+    while true {
+      let rings = rings
+      let value = try look()
+      let left = deadline - ContinuousClock.now
+      if !isUnsettled(value) || left <= .zero || Task.isCancelled { return value }
+      await wait(after: rings, atMost: left)
     }
   }
 }

@@ -13,6 +13,7 @@ package final class Front: HTTPHandler {
   let service = Service()
   package let authenticator: Authenticator
   package let accounts: AccountRoutes
+  let credentials: OperatorRoutes
   let assets: AssetFolder
   let polls: PollTable
   let secrets: ServerSecrets
@@ -33,20 +34,22 @@ package final class Front: HTTPHandler {
     authenticator = Authenticator(
       store: store, secrets: secrets, policy: configuration.policy,
       baseURL: configuration.baseURL, containers: configuration.containers, now: configuration.now)
-    accounts = AccountRoutes(authenticator: authenticator)
     metrics.add { [polls] in
       [
         .init("virga_polls_parked", .gauge, "Long polls that wait for a notification.", polls.count),
         .init("virga_notifications_sent_total", .counter, "Notifications that went to a client.", polls.delivered),
       ]
     }
+    accounts = AccountRoutes(
+      authenticator: authenticator, signInAge: configuration.signInAge, keptSignInAge: configuration.keptSignInAge)
+    credentials = OperatorRoutes(authenticator: authenticator)
   }
 
   // MARK: HTTPHandler
 
   package func bodyPlan(for head: HTTPRequestHead) -> BodyPlan {
     switch Route(head) {
-    case .call: return .buffer(limit: Limits.requestBytesMax)
+    case .call, .credentials: return .buffer(limit: Limits.requestBytesMax)
     case .account: return accounts.bodyPlan(for: head)
     case .schema: return .buffer(limit: Limits.schemaTextBytesMax)
     case .management: return .buffer(limit: Limits.managementRequestBytesMax)
@@ -86,6 +89,9 @@ package final class Front: HTTPHandler {
     case .account: return await accounts.respond(to: request)
     case .schema(let call): return await schema(call, request)
     case .management(let name): return await manage(name, request)
+    case .credentials:
+      do { try await checkOperator(request) } catch { return .failure(error) }
+      return await credentials.respond(to: request)
     case .upload(let ticket): return await upload(ticket: ticket, request)
     case .download(let name): return await download(name, request.head)
     case .push(let token): return await poll(token)

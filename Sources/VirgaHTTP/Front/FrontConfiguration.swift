@@ -21,6 +21,9 @@ package struct FrontConfiguration: Sendable {
   /// Waits, where a fault on purpose asks for it.
   package var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
   package var assetBytesMax: Int64 = Int64(Limits.assetBytesMax)
+  /// How long a sign-in on a web page lasts, and one that the user wants to keep.
+  package var signInAge = Limits.signInAge
+  package var keptSignInAge = Limits.webTokenAge
   /// How long a long poll is parked.
   package var pollTime: Duration = .seconds(50)
 

@@ -11,6 +11,8 @@ enum Route: Hashable, Sendable {
   case schema(SchemaCall)
   /// A call for whoever runs the server, by what follows `/virga/1/`.
   case management(String)
+  /// A call on tokens, keys and users for whoever runs the server.
+  case credentials
   case health
   case metrics
   /// A question by a browser whether it may send another request.
@@ -33,6 +35,10 @@ enum Route: Hashable, Sendable {
         return
       }
       self = head.method == call.method ? .schema(call) : .wrongMethod(allowed: call.method)
+      return
+    }
+    if path.hasPrefix(OperatorRoutes.prefix) {
+      self = .credentials
       return
     }
     if path.hasPrefix(AccountRoutes.prefix) {

@@ -1,4 +1,3 @@
-import FoundationEssentials
 package import VirgaModel
 package import VirgaWire
 
@@ -15,6 +14,12 @@ package struct Accounts: Sendable {
     try !transaction.entities(.account, owner: Self.listedAccounts).isEmpty
   }
 
+  /// The accounts in the order in which they were made.
+  package func all(in transaction: any ReadTransaction) throws -> [Account] {
+    let accounts: [Account] = try transaction.entities(.account, owner: Self.listedAccounts).map { try $0.decoded() }
+    return accounts.sorted { ($0.created, $0.id) < ($1.created, $1.id) }
+  }
+
   /// A device by its id, also when it was removed.
   package func device(_ id: DeviceID, in transaction: any ReadTransaction) throws -> Device? {
     try transaction.entity(.device, key: id.rawValue)?.decoded()
@@ -24,10 +29,6 @@ package struct Accounts: Sendable {
   package func devices(of account: AccountID, in transaction: any ReadTransaction) throws -> [Device] {
     let devices: [Device] = try transaction.entities(.device, owner: account.rawValue).map { try $0.decoded() }
     return devices.filter { $0.removed == nil }.sorted { ($0.enrolled, $0.id) < ($1.enrolled, $1.id) }
-  }
-
-  package func apiToken(digest: String, in transaction: any ReadTransaction) throws -> APIToken? {
-    try transaction.entity(.apiToken, key: digest)?.decoded()
   }
 
   package func webToken(digest: String, in transaction: any ReadTransaction) throws -> WebToken? {
@@ -117,11 +118,6 @@ package struct Accounts: Sendable {
     try transaction.removeEntity(.invitation, key: digest)
   }
 
-  /// Keeps an API token, by its digest.
-  package func putAPIToken(digest: String, container: ContainerID, in transaction: any WriteTransaction) throws {
-    try transaction.put(try Entity(.apiToken, key: digest, encoding: APIToken(container: container)))
-  }
-
   /// Keeps a web-auth token, by its digest, and drops those of the account that have ended.
   package func putWebToken(
     digest: String, _ token: WebToken, in transaction: any WriteTransaction, now: Timestamp
@@ -140,20 +136,4 @@ package struct Accounts: Sendable {
 
 extension ServiceError {
   package static let deviceRemoved = ServiceError(.authenticationFailed, AccountReason.deviceRemoved)
-}
-
-extension Entity {
-  fileprivate init(_ kind: Kind, key: String, owner: String = "", encoding value: some Encodable) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    self.init(kind, key: key, owner: owner, value: Array(try encoder.encode(value)))
-  }
-
-  fileprivate func decoded<Value: Decodable>() throws -> Value {
-    do {
-      return try JSONDecoder().decode(Value.self, from: Data(value))
-    } catch {
-      throw StoreError.damaged("the \(kind.rawValue) \(key) is not what was written")
-    }
-  }
 }

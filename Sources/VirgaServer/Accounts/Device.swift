@@ -57,11 +57,6 @@ package struct WebToken: Hashable, Sendable, Codable {
   }
 }
 
-/// What an API token stands for.
-package struct APIToken: Hashable, Sendable, Codable {
-  package var container: ContainerID
-}
-
 /// A code that lets somebody make an account on a server that invites.
 package struct Invitation: Hashable, Sendable, Codable {
   package var expires: Timestamp

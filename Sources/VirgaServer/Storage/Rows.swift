@@ -126,8 +126,8 @@ public struct StoredReference: Hashable, Sendable {
 /// The core encodes their values; a store only keeps them.
 public struct Entity: Hashable, Sendable {
   public enum Kind: String, Hashable, Sendable, CaseIterable {
-    case account, device, apiToken, webToken, invitation, subscription, receipt, pushToken, recordType, setting,
-      shareAddress, sharedZone, sharedFeed, shareNote
+    case account, device, apiToken, webToken, serverKey, invitation, subscription, receipt, pushToken, recordType,
+      setting, shareAddress, sharedZone, sharedFeed, shareNote
   }
 
   public var kind: Kind

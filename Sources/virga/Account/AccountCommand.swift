@@ -45,6 +45,10 @@ enum AccountCommand {
       CommandSpec.Option(
         name: "--replace", value: nil, help: "Leave the account that this device has on the server. Its key is kept.")
     ])
+  private static let approve = spec(
+    "approve", "Signs in the web page that shows CODE, once it has said which one it is and you have said yes.",
+    operands: ["CODE"],
+    options: [CommandSpec.Option(name: "--yes", value: nil, help: "Do not ask.")])
   private static let token = spec(
     "token", "Prints an API token and a web-auth token of this account, for programs that speak the web service.",
     options: [CommandSpec.Option(name: "--container", value: "ID", help: "The container that they are for.")])
@@ -52,7 +56,7 @@ enum AccountCommand {
   private static let help = """
     The account of this device.
 
-    Usage: virga account show | invite | join CODE | devices | remove DEVICE | token --container ID
+    Usage: virga account show | invite | join CODE | devices | remove DEVICE | approve CODE | token --container ID
 
     Each explains itself with --help.
     """
@@ -65,6 +69,7 @@ enum AccountCommand {
     case "remove": try await perform(rest, remove) { try await remove($0, $1) }
     case "invite": try await perform(rest, invite) { try await invite($0, $1) }
     case "join": try await perform(rest, join) { try await join($0, $1) }
+    case "approve": try await perform(rest, approve) { try await approve($0, $1) }
     case "token": try await perform(rest, token) { try await token($0, $1) }
     case "help", "--help", "-h": Terminal.print(help)
     case nil: throw Failure.usage("virga account", "a command is missing")
@@ -185,6 +190,22 @@ enum AccountCommand {
     Terminal.print("Joined account \(account.account) as device \(account.device).")
   }
 
+  private static func approve(_ client: AccountClient, _ arguments: Arguments) async throws {
+    let code = arguments.operands[0]
+    let asked = try await client.signIn(code: code)
+    if arguments.has("--json") {
+      try Terminal.print(json: asked)
+    } else {
+      let page = asked.origin ?? asked.callback ?? "no page: the token is shown to be copied"
+      Terminal.print("Container  \(asked.container)\nPage       \(page)")
+      if let name = asked.name { Terminal.print("Known as   \(name)") }
+    }
+    let accepts = arguments.has("--yes") || Terminal.confirm("May it read and change your data in this container?")
+    try await client.settleSignIn(code: code, accepts: accepts)
+    guard accepts else { throw Failure(.failed, "the page was not signed in") }
+    if !arguments.has("--json") { Terminal.print("It is signed in.") }
+  }
+
   private static func token(_ client: AccountClient, _ arguments: Arguments) async throws {
     guard let container = arguments.value("--container") else {
       throw Failure.usage(token.name, "--container is missing")
@@ -196,7 +217,7 @@ enum AccountCommand {
 }
 
 extension TransportError {
-  fileprivate var text: String {
+  var text: String {
     switch self {
     case .unreachable(let text), .failed(let text), .responseLost(let text), .file(let text): text
     case .tooLarge: "the answer is too large"

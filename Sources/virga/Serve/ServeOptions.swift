@@ -20,6 +20,9 @@ struct ServeOptions: Sendable {
   var logFormat: EventLog.Format?
   /// A file of faults that happen on purpose.
   var faultsPath: String?
+  /// How long a sign-in on a web page lasts, and one that the user wants to keep.
+  var signInAge = Limits.signInAge
+  var keptSignInAge = Limits.webTokenAge
 
   static let spec = CommandSpec(
     name: "virga serve",
@@ -46,6 +49,10 @@ struct ServeOptions: Sendable {
         name: "--log", value: "FORMAT",
         help: "Write a line for each request to standard error: text (default) or json.",
         valueIfBare: "text"),
+      .init(name: "--sign-in-minutes", value: "N", help: "How long a sign-in on a web page lasts. Default: 30."),
+      .init(
+        name: "--kept-sign-in-days", value: "N",
+        help: "The same where the user ticks 'keep me signed in'. Default: 14."),
     ],
     notes: """
       TLS is left to a proxy before the server; it says for whom it asks in X-Forwarded-For.
@@ -83,6 +90,8 @@ struct ServeOptions: Sendable {
     }
     logFormat = try arguments.choice("--log")
     faultsPath = arguments.value("--faults")
+    if let minutes = try Self.count("--sign-in-minutes", arguments) { signInAge = .seconds(minutes * 60) }
+    if let days = try Self.count("--kept-sign-in-days", arguments) { keptSignInAge = .seconds(days * 86_400) }
     for text in arguments.values("--container") {
       if let objection = NameRule.name.objection(to: text) { throw .usage(name, "--container \(objection)") }
       containers.append(ContainerID(text))
@@ -95,6 +104,14 @@ struct ServeOptions: Sendable {
       while url.hasSuffix("/") { url.removeLast() }
       baseURL = url
     }
+  }
+
+  private static func count(_ option: String, _ arguments: Arguments) throws(Failure) -> Int? {
+    guard let text = arguments.value(option) else { return nil }
+    guard let count = Int(text), (1...1_000_000).contains(count) else {
+      throw .usage(spec.name, "\(option) is a number from 1 to 1000000, not \(text)")
+    }
+    return count
   }
 
   /// Whether only this machine reaches the server.

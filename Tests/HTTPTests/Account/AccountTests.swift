@@ -357,11 +357,6 @@ import VirgaWire
     #expect(answer.body.contains("publicKey is not"))
   }
 
-  @Test func signInPageSaysWhatToDo() async {
-    let answer = await AccountWorld().post("sign-in?container=x", "", method: "GET")
-    #expect(answer.status == 200)
-    #expect(answer.body.contains("virga account token"))
-  }
 }
 
 extension AccountWorld {

@@ -52,7 +52,9 @@ import VirgaWire
         try await world.principal(query: query, scope: scope, operation: operation)
       }
       #expect(error?.code == .authenticationRequired)
-      #expect(error?.redirectURL == "http://server.example/virga/1/sign-in?container=iCloud.test")
+      let digest = SHA256.hexDigest(of: token)
+      #expect(
+        error?.redirectURL == "http://server.example/virga/1/sign-in?container=iCloud.test&token=\(digest)")
     }
   }
 

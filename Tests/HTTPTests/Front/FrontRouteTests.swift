@@ -96,7 +96,7 @@ import VirgaWire
     #expect(wrong.status == 401)
     let token = world.front.secrets.apiToken(for: world.container)
     try await world.store.write { [container = world.container] in
-      try Accounts().putAPIToken(digest: SHA256.hexDigest(of: token), container: container, in: $0)
+      try Credentials().add(APIToken(container: container), digest: SHA256.hexDigest(of: token), in: $0)
     }
     let signIn = try await world.call(.zonesList, "{}", query: "?ckAPIToken=\(token)", session: "")
     #expect(signIn.status == 421)

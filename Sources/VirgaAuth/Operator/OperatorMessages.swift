@@ -1,0 +1,119 @@
+package import VirgaModel
+
+/// Requests and answers under `/virga/1/operator/`, as JSON. Moments are milliseconds since 1970.
+package enum OperatorMessages {
+  /// One of the answer to `GET tokens`.
+  package struct Token: Codable, Hashable, Sendable {
+    package var id: String
+    package var container: ContainerID
+    package var name: String?
+    package var created: Timestamp?
+    /// The origins that may use it; missing for any.
+    package var origins: [String]?
+    /// Where the sign-in page hands its token over; missing if it posts it to the page that opened it.
+    package var callback: String?
+    /// The token itself; only in the answer to its creation.
+    package var token: String?
+
+    package init(id: String, container: ContainerID) {
+      self.id = id
+      self.container = container
+    }
+  }
+
+  /// `POST tokens/create`.
+  package struct TokenRequest: Codable, Hashable, Sendable {
+    package var container: ContainerID
+    package var name: String?
+    package var origins: [String]?
+    package var callback: String?
+
+    package init(container: ContainerID, name: String? = nil, origins: [String]? = nil, callback: String? = nil) {
+      self.container = container
+      self.name = name
+      self.origins = origins
+      self.callback = callback
+    }
+  }
+
+  /// `POST tokens/revoke` and `POST keys/remove`.
+  package struct Identified: Codable, Hashable, Sendable {
+    package var id: String
+    package init(id: String) { self.id = id }
+  }
+
+  /// One of the answer to `GET keys`.
+  package struct Key: Codable, Hashable, Sendable {
+    package var id: String
+    package var container: ContainerID
+    package var name: String
+    package var created: Timestamp
+    /// The user that the key is in its container.
+    package var user: UserName
+
+    package init(id: String, container: ContainerID, name: String, created: Timestamp, user: UserName) {
+      self.id = id
+      self.container = container
+      self.name = name
+      self.created = created
+      self.user = user
+    }
+  }
+
+  /// `POST keys/add`.
+  package struct KeyRequest: Codable, Hashable, Sendable {
+    package var container: ContainerID
+    package var name: String
+    /// A public key in PEM form.
+    package var publicKey: String
+
+    package init(container: ContainerID, name: String, publicKey: String) {
+      self.container = container
+      self.name = name
+      self.publicKey = publicKey
+    }
+  }
+
+  /// One of the answer to `GET users`.
+  package struct Account: Codable, Hashable, Sendable {
+    package struct Device: Codable, Hashable, Sendable {
+      package var id: DeviceID
+      package var name: String
+      package var enrolled: Timestamp
+
+      package init(id: DeviceID, name: String, enrolled: Timestamp) {
+        self.id = id
+        self.name = name
+        self.enrolled = enrolled
+      }
+    }
+
+    /// Who the account is in a container.
+    package struct User: Codable, Hashable, Sendable {
+      package var container: ContainerID
+      package var user: UserName
+
+      package init(container: ContainerID, user: UserName) {
+        self.container = container
+        self.user = user
+      }
+    }
+
+    package var account: AccountID
+    package var created: Timestamp
+    package var devices: [Device]
+    package var users: [User]
+
+    package init(account: AccountID, created: Timestamp, devices: [Device], users: [User]) {
+      self.account = account
+      self.created = created
+      self.devices = devices
+      self.users = users
+    }
+  }
+
+  /// The answer to a call that has nothing to say.
+  package struct Done: Codable, Hashable, Sendable {
+    package init() {}
+  }
+}

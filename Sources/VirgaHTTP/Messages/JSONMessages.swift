@@ -1,0 +1,67 @@
+import FoundationEssentials
+import VirgaAuth
+import VirgaServer
+import VirgaWire
+
+// Messages of the calls under `/virga/1/`, which are few and small: `Codable` does.
+
+extension HTTPRequest {
+  /// The body as a message.
+  /// - Throws: `BAD_REQUEST`, saying where it is not one.
+  func message<Message: Decodable>() throws(ServiceError) -> Message {
+    guard case .bytes(let bytes) = body else { throw .badRequest("body was not buffered") }
+    do { return try JSONDecoder().decode(Message.self, from: Data(bytes)) } catch let error as DecodingError {
+      throw .badRequest("body is not what this call takes: \(error.place)")
+    } catch {
+      throw .badRequest("body is not JSON")
+    }
+  }
+
+  /// Whose requests and guesses are counted. A proxy on this machine says for whom it asks; nobody else is believed.
+  var callerAddress: String {
+    guard clientAddress == "127.0.0.1" || clientAddress == "::1", let forwarded = head.headers["X-Forwarded-For"] else {
+      return clientAddress
+    }
+    return forwarded.split(separator: ",").last.map { String($0.filter { !$0.isWhitespace }) } ?? clientAddress
+  }
+}
+
+extension DecodingError {
+  fileprivate var place: String {
+    switch self {
+    case .keyNotFound(let key, _): "\(key.stringValue) is missing"
+    case .typeMismatch(_, let context), .valueNotFound(_, let context):
+      "\(context.codingPath.map(\.stringValue).joined(separator: ".")) has a wrong type"
+    default: "it is not JSON"
+    }
+  }
+}
+
+extension HTTPResponse {
+  /// An answer with a message.
+  static func message(_ message: some Encodable) throws(ServiceError) -> HTTPResponse {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    do { return .plainJSON(Array(try encoder.encode(message))) } catch {
+      throw ServiceError(.internalError, "the answer cannot be written")
+    }
+  }
+
+  static func plainJSON(_ bytes: [UInt8]) -> HTTPResponse {
+    HTTPResponse(
+      status: 200,
+      headers: HTTPHeaders([("Content-Type", "application/json; charset=UTF-8"), ("Cache-Control", "no-store")]),
+      body: .bytes(bytes))
+  }
+
+  /// The answer to a call that failed.
+  static func failure(_ error: ServiceError) -> HTTPResponse {
+    let message = AccountMessages.Failure(
+      uuid: Hex.encode(SystemRandom.bytes(16)), serverErrorCode: error.code.rawValue, reason: error.reason,
+      retryAfter: error.retryAfterSeconds)
+    guard var answer = try? HTTPResponse.message(message) else { return HTTPResponse(status: 500) }
+    answer.status = error.code.httpStatus
+    if let seconds = error.retryAfterSeconds { answer.headers.append("Retry-After", String(seconds)) }
+    return answer
+  }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import VirgaAuth
+import VirgaModel
+
+/// `virga keys …`: the keys with which programs sign their requests.
+enum KeysCommand {
+  private static let list = OperatorCommand.spec(
+    "keys list", "Lists the server-to-server keys and the users that they are.",
+    options: [.init(name: "--container", value: "ID", help: "Only those of this container.")])
+  private static let add = OperatorCommand.spec(
+    "keys add", "Registers a public key for a container's public database, and prints its key ID.",
+    operands: ["PEM-FILE"],
+    options: [
+      .init(name: "--container", value: "ID", help: "The container."),
+      .init(name: "--name", value: "NAME", help: "What it is for. Default: the file's name."),
+    ],
+    notes: """
+      A key pair is made by
+        openssl ecparam -name prime256v1 -genkey -noout -out key.pem
+        openssl ec -in key.pem -pubout -out public.pem
+      and only public.pem is given to the server.
+      """)
+  private static let remove = OperatorCommand.spec("keys remove", "Ends a key, at once.", operands: ["KEY-ID"])
+
+  private static let help = """
+    The server-to-server keys of a server's containers.
+
+    Usage: virga keys list | add PEM-FILE --container ID | remove KEY-ID
+
+    Each explains itself with --help.
+    """
+
+  static func run(_ words: [String]) async throws {
+    let rest = Array(words.dropFirst())
+    switch words.first {
+    case "list": try await OperatorCommand.perform(rest, list) { try await list($0, $1) }
+    case "add": try await OperatorCommand.perform(rest, add) { try await add($0, $1) }
+    case "remove": try await OperatorCommand.perform(rest, remove) { try await remove($0, $1) }
+    case "help", "--help", "-h": Terminal.print(help)
+    case nil: throw Failure.usage("virga keys", "a command is missing")
+    case let word?: throw Failure.usage("virga keys", "unknown command \(word)")
+    }
+  }
+
+  private static func list(_ client: OperatorAccess, _ arguments: Arguments) async throws {
+    let keys: [OperatorMessages.Key] = try await client.get("keys", container: arguments.value("--container"))
+    if arguments.has("--json") { return try Terminal.print(json: keys) }
+    for key in keys { Terminal.print("\(key.id)  \(key.container)  \(key.user)  \(key.name)") }
+  }
+
+  private static func add(_ client: OperatorAccess, _ arguments: Arguments) async throws {
+    guard let container = arguments.value("--container") else {
+      throw Failure.usage(add.name, "--container is missing")
+    }
+    let path = arguments.operands[0]
+    guard let data = FileManager.default.contents(atPath: path) else { throw Failure(.failed, "cannot read \(path)") }
+    let text = String(decoding: data, as: UTF8.self)
+    // What holds the private half stays on this machine.
+    guard !text.contains("PRIVATE KEY") else {
+      throw Failure(.failed, "\(path) holds a private key; give the public one: openssl ec -in \(path) -pubout")
+    }
+    let name = arguments.value("--name") ?? URL(fileURLWithPath: path).lastPathComponent
+    let key: OperatorMessages.Key = try await client.post(
+      "keys/add",
+      OperatorMessages.KeyRequest(container: ContainerID(container), name: name, publicKey: text))
+    if arguments.has("--json") { return try Terminal.print(json: key) }
+    Terminal.print("Key ID  \(key.id)\nUser    \(key.user)")
+  }
+
+  private static func remove(_ client: OperatorAccess, _ arguments: Arguments) async throws {
+    let _: OperatorMessages.Done = try await client.post(
+      "keys/remove", OperatorMessages.Identified(id: arguments.operands[0]))
+    if arguments.has("--json") { return try Terminal.print(json: OperatorMessages.Done()) }
+    Terminal.print("Removed.")
+  }
+}

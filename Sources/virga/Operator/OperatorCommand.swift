@@ -1,0 +1,44 @@
+import Foundation
+
+/// What the commands of whoever runs the server have in common.
+enum OperatorCommand {
+  static func spec(
+    _ name: String, _ summary: String, operands: [String] = [], options: [CommandSpec.Option] = [],
+    notes: String = ""
+  ) -> CommandSpec {
+    let json = CommandSpec.Option(name: "--json", value: nil, help: "Print JSON.")
+    return CommandSpec(
+      name: "virga \(name)", summary: summary, operands: operands, options: options + OperatorAccess.options + [json],
+      notes: notes.isEmpty ? OperatorAccess.notes : "\(notes)\n\n\(OperatorAccess.notes)")
+  }
+
+  /// Checks the arguments and runs `body` with a client of the server.
+  static func perform(
+    _ words: [String], _ spec: CommandSpec, _ body: (OperatorAccess, Arguments) async throws -> Void
+  ) async throws {
+    let arguments = try Arguments(words, for: spec)
+    if arguments.wantsHelp { return Terminal.print(spec.help) }
+    let access = try OperatorAccess(arguments)
+    defer { access.close() }
+    try await body(access, arguments)
+  }
+}
+
+extension OperatorAccess {
+  /// - Parameter path: What comes after `/virga/1/operator/`.
+  func get<Answer: Decodable>(_ path: String, container: String?) async throws -> Answer {
+    let query = container.map { [(name: "container", value: $0)] } ?? []
+    return try decoded(try await send("GET", "operator/\(path)", query: query))
+  }
+
+  func post<Answer: Decodable>(_ path: String, _ message: some Encodable) async throws -> Answer {
+    let body = Array(try JSONEncoder().encode(message))
+    return try decoded(try await send("POST", "operator/\(path)", query: [], body: body))
+  }
+
+  private func decoded<Answer: Decodable>(_ bytes: [UInt8]) throws -> Answer {
+    do { return try JSONDecoder().decode(Answer.self, from: Data(bytes)) } catch {
+      throw Failure(.unavailable, "what answers is not a Virga server of this version")
+    }
+  }
+}

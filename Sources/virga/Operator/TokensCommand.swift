@@ -1,0 +1,79 @@
+import Foundation
+import VirgaAuth
+import VirgaModel
+
+/// `virga tokens …`: the API tokens of a server's containers.
+enum TokensCommand {
+  private static let list = OperatorCommand.spec(
+    "tokens list", "Lists the API tokens; what they say is never shown again.",
+    options: [.init(name: "--container", value: "ID", help: "Only those of this container.")])
+  private static let create = OperatorCommand.spec(
+    "tokens create", "Makes an API token for a container, and prints it this once.",
+    options: [
+      .init(name: "--container", value: "ID", help: "The container."),
+      .init(name: "--name", value: "NAME", help: "What it is for."),
+      .init(
+        name: "--origin", value: "ORIGIN",
+        help: "Pages of this origin may use it, such as https://app.example; may be repeated.\nDefault: any.",
+        isRepeatable: true),
+      .init(
+        name: "--callback", value: "URL",
+        help: "Where the sign-in page sends the browser with its token: an https address, or one that begins\n"
+          + "with cloudkit-CONTAINER:// for a native app. Default: it posts the token to the page that opened it."),
+    ])
+  private static let revoke = OperatorCommand.spec(
+    "tokens revoke", "Ends an API token, at once.", operands: ["ID"])
+
+  private static let help = """
+    The API tokens of a server's containers.
+
+    Usage: virga tokens list | create --container ID | revoke ID
+
+    Each explains itself with --help.
+    """
+
+  static func run(_ words: [String]) async throws {
+    let rest = Array(words.dropFirst())
+    switch words.first {
+    case "list": try await OperatorCommand.perform(rest, list) { try await list($0, $1) }
+    case "create": try await OperatorCommand.perform(rest, create) { try await create($0, $1) }
+    case "revoke": try await OperatorCommand.perform(rest, revoke) { try await revoke($0, $1) }
+    case "help", "--help", "-h": Terminal.print(help)
+    case nil: throw Failure.usage("virga tokens", "a command is missing")
+    case let word?: throw Failure.usage("virga tokens", "unknown command \(word)")
+    }
+  }
+
+  private static func list(_ client: OperatorAccess, _ arguments: Arguments) async throws {
+    let tokens: [OperatorMessages.Token] = try await client.get("tokens", container: arguments.value("--container"))
+    if arguments.has("--json") { return try Terminal.print(json: tokens) }
+    for token in tokens {
+      let uses = [
+        token.name ?? "-", token.origins.map { $0.joined(separator: " ") } ?? "any origin",
+        token.callback ?? "post message",
+      ]
+      Terminal.print("\(token.id)  \(token.container)  \(uses.joined(separator: "  "))")
+    }
+  }
+
+  private static func create(_ client: OperatorAccess, _ arguments: Arguments) async throws {
+    guard let container = arguments.value("--container") else {
+      throw Failure.usage(create.name, "--container is missing")
+    }
+    let origins = arguments.values("--origin")
+    let token: OperatorMessages.Token = try await client.post(
+      "tokens/create",
+      OperatorMessages.TokenRequest(
+        container: ContainerID(container), name: arguments.value("--name"), origins: origins.isEmpty ? nil : origins,
+        callback: arguments.value("--callback")))
+    if arguments.has("--json") { return try Terminal.print(json: token) }
+    Terminal.print("ckAPIToken  \(token.token ?? "")\nid          \(token.id)")
+  }
+
+  private static func revoke(_ client: OperatorAccess, _ arguments: Arguments) async throws {
+    let _: OperatorMessages.Done = try await client.post(
+      "tokens/revoke", OperatorMessages.Identified(id: arguments.operands[0]))
+    if arguments.has("--json") { return try Terminal.print(json: OperatorMessages.Done()) }
+    Terminal.print("Revoked.")
+  }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+import VirgaAuth
+import VirgaModel
+
+@Suite(.timeLimit(.minutes(2))) struct OperatorProgramTests {
+  private func run(_ server: ServerProcess, _ words: String...) async throws -> ProgramRun.End {
+    try await ProgramRun.run(words + ["--endpoint", server.endpoint, "--home", server.folder.path + "/operator"])
+  }
+
+  private func decoded<Value: Decodable>(_ end: ProgramRun.End) throws -> Value {
+    #expect(end.code == 0, "\(end.errors)")
+    return try JSONDecoder().decode(Value.self, from: Data(end.output.utf8))
+  }
+
+  @Test func tokensAreMadeListedAndRevoked() async throws {
+    let server = try await ServerProcess()
+    let made: OperatorMessages.Token = try decoded(
+      try await run(
+        server, "tokens", "create", "--container", "iCloud.a", "--name", "site", "--origin", "https://app.example",
+        "--json"))
+    let token = try #require(made.token)
+    let listed = try await run(server, "tokens", "list")
+    #expect(listed.output == "\(made.id)  iCloud.a  site  https://app.example  post message\n")
+    let connection = try RawConnection(port: server.port)
+    let path = "/database/1/iCloud.a/development/public/records/lookup?ckAPIToken=\(token)"
+    let body = Array(#"{"records":[]}"#.utf8)
+    #expect(try connection.request(requestBytes("POST", path, body: body)).status == 200)
+    #expect(try await run(server, "tokens", "revoke", made.id).code == 0)
+    #expect(try connection.request(requestBytes("POST", path, body: body)).status == 401)
+    let again = try await run(server, "tokens", "revoke", made.id)
+    #expect(again.code == 1 && again.errors.contains("there is no API token"))
+    let wrong = try await run(server, "tokens", "create", "--container", "iCloud.a", "--callback", "ftp://x")
+    #expect(wrong.code == 1 && wrong.errors.contains("callback begins with https://"))
+  }
+
+  @Test func keysAreAddedFromFilesAndSign() async throws {
+    let server = try await ServerProcess()
+    let key = try SigningKey.generate()
+    let (secret, open) = (server.folder.path + "/key.pem", server.folder.path + "/public.pem")
+    try Data(try key.pem().utf8).write(to: URL(fileURLWithPath: secret))
+    try Data(try key.publicKey.pem().utf8).write(to: URL(fileURLWithPath: open))
+    let refused = try await run(server, "keys", "add", secret, "--container", "iCloud.a")
+    #expect(refused.code == 1 && refused.errors.contains("holds a private key"))
+    let added: OperatorMessages.Key = try decoded(
+      try await run(server, "keys", "add", open, "--container", "iCloud.a", "--json"))
+    #expect(added.name == "public.pem")
+    let target = "/database/1/iCloud.a/development/public/zones/list"
+    let now = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
+    let headers = try SignedRequest.headers(keyID: added.id, key: key, target: target, body: [], now: now)
+    let lines = headers.map { "\($0.name): \($0.value)\r\n" }.joined()
+    let connection = try RawConnection(port: server.port)
+    let request = Array("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\(lines)\r\n".utf8)
+    #expect(try connection.request(request).status == 200)
+    #expect(try await run(server, "keys", "list").output == "\(added.id)  iCloud.a  \(added.user)  public.pem\n")
+    #expect(try await run(server, "keys", "remove", added.id).code == 0)
+    #expect(try connection.request(request).status == 401)
+  }
+
+  @Test func usersAreListed() async throws {
+    let server = try await ServerProcess()
+    _ = try await ProgramRun.run(server.account("show", "--name", "phone", home: "phone"))
+    let accounts: [OperatorMessages.Account] = try decoded(try await run(server, "users", "list", "--json"))
+    #expect(accounts.flatMap { $0.devices.map(\.name) }.contains("phone"))
+    #expect(try await run(server, "users", "list").output.contains("  phone\n"))
+  }
+
+  @Test func whoIsNotTheOperatorIsTold() async throws {
+    let server = try await ServerProcess(options: ["--enrolment", "closed"])
+    let end = try await run(server, "users", "list")
+    #expect(end.code == 77 && end.errors.contains("takes no new accounts"))
+    await server.terminate()
+    #expect(try await run(server, "users", "list").code == 69)
+  }
+
+  @Test(arguments: ["y", "n"]) func pageIsSignedInByADevice(answer: String) async throws {
+    let server = try await ServerProcess(options: ["--sign-in-minutes", "5"])
+    let made: OperatorMessages.Token = try decoded(
+      try await run(server, "tokens", "create", "--container", "iCloud.a", "--name", "site", "--json"))
+    let connection = try RawConnection(port: server.port)
+    func post<Answer: Decodable>(_ call: String, _ body: String) throws -> Answer {
+      let response = try connection.request(requestBytes("POST", "/virga/1/sign-in/\(call)", body: Array(body.utf8)))
+      return try JSONDecoder().decode(Answer.self, from: Data(response.body))
+    }
+    let digest = SHA256.hexDigest(of: made.token ?? "")
+    let begun: SignInMessages.Started = try post(
+      "start", #"{"container":"iCloud.a","token":"\#(digest)","origin":"https://app.example"}"#)
+    let approving = try ProgramRun(server.account("approve", begun.code, home: "phone"))
+    try await approving.printed { text in
+      text.contains("Container  iCloud.a\nPage       https://app.example\nKnown as   site\n") ? () : nil
+    }
+    approving.type(answer)
+    let end = await approving.end()
+    let state: SignInMessages.State = try post("wait", #"{"ticket":"\#(begun.ticket)"}"#)
+    guard answer == "y" else {
+      #expect(end.code == 1 && end.errors.contains("the page was not signed in"))
+      #expect(state.state == .refused)
+      return
+    }
+    #expect(end.code == 0, "\(end.errors)")
+    #expect(state.state == .accepted)
+    let given: SignInMessages.HandOver = try post(
+      "collect", #"{"ticket":"\#(begun.ticket)","keepsSignedIn":false}"#)
+    let seconds = Double(given.expires.milliseconds) / 1_000 - Date().timeIntervalSince1970
+    #expect(given.way == .message && (240...300).contains(seconds))
+    let wrong = try await ProgramRun.run(server.account("approve", begun.code, home: "phone"))
+    #expect(wrong.code == 1 && wrong.errors.contains("the code is wrong, used or too old"))
+  }
+
+  @Test func logHoldsNoSecrets() async throws {
+    let server = try await ServerProcess(options: ["--log"])
+    let made: OperatorMessages.Token = try decoded(
+      try await run(server, "tokens", "create", "--container", "iCloud.virga.test", "--json"))
+    let tokens = try await ProgramRun.run(
+      server.account("token", "--container", "iCloud.virga.test", "--json", home: "phone"))
+    let pair = try JSONDecoder().decode(AccountMessages.Tokens.self, from: Data(tokens.output.utf8))
+    let service = try await WebService(server, home: "phone")
+    #expect(try service.call("zones/list").status == 200)
+    let connection = try RawConnection(port: server.port)
+    let wrong = "/database/1/iCloud.virga.test/development/private/zones/list?ckAPIToken=\(made.token ?? "")"
+    #expect(try connection.request(requestBytes("POST", wrong, body: Array("{}".utf8))).status == 421)
+    let end = await server.terminate()
+    #expect(end.errors.contains("/zones/list 200"))
+    for secret in [made.token ?? "-", pair.apiToken, pair.webAuthToken] {
+      #expect(!end.errors.contains(secret) && !end.errors.contains(secret.prefix(24)))
+    }
+  }
+}
