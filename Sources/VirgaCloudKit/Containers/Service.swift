@@ -90,6 +90,13 @@ package final class Service: Sendable {
     }
   }
 
+  /// A token with which a web page can act for this device's account in a container.
+  func webAuthToken(for container: ContainerID) async throws -> String {
+    do { return try await accounts.tokens(for: container).webAuthToken } catch let error as AccountError {
+      throw CKError(error)
+    }
+  }
+
   /// Keeps whether there is a refusal; answers whether that is news.
   private func setRefusal(_ current: AccountRefusal?) -> Bool {
     let isNews = refusal.withLock { refusal in

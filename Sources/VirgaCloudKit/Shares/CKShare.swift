@@ -23,6 +23,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     /// What the service said last; nil before the first save.
     var known: ShareDetails?
     var url: URL?
+    var allowsAccessRequests = false
 
     /// A new share's: of its owner alone, who is whoever saves it.
     init(root: RecordName?) {
@@ -153,6 +154,12 @@ public final class CKShare: CKRecord, @unchecked Sendable {
       terms.participants.remove(at: index)
       terms.currentUserIndex = current.flatMap { current in terms.participants.firstIndex { $0 === current } }
     }
+  }
+
+  /// Whether people may ask to be let in. Kept in the object, and not saved: the protocol has no such requests.
+  public var allowsAccessRequests: Bool {
+    get { terms.withLock { $0.allowsAccessRequests } }
+    set { terms.withLock { $0.allowsAccessRequests = newValue } }
   }
 
   /// Always nil: the protocol has no addresses for one use.

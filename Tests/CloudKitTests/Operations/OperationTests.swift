@@ -192,4 +192,29 @@ import VirgaModel
     #expect(copy.expectedSendSize == .megabytes && copy.expectedReceiveSize == .unknown)
     #expect(copy.defaultConfiguration.qualityOfService == .background)
   }
+
+  @Test func aTokenForAWebPageNeedsThePagesOwn() async throws {
+    let fetch = CKFetchWebAuthTokenOperation(apiToken: "page")
+    fetch.fetchWebAuthTokenResultBlock = { [journal] result in
+      journal.note("\(result.word) \((try? result.get())?.isEmpty == false)")
+    }
+    await fetch.run(in: device.database)
+    let nameless = CKFetchWebAuthTokenOperation()
+    nameless.fetchWebAuthTokenCompletionBlock = { [journal] token, error in
+      journal.note("\(token ?? "-") \(error.word)")
+    }
+    await nameless.run(in: device.database)
+    #expect(journal.all == ["ok true", "- invalidArguments"])
+  }
+
+  @Test func askingToBeLetIntoAShareIsRefusedWithoutARequest() async throws {
+    let url = try #require(URL(string: "http://virga.test/share/a/development/b"))
+    let operation = CKShareRequestAccessOperation(shareURLs: [url])
+    operation.perShareAccessRequestResultBlock = { [journal] _, result in journal.note("url \(result.word)") }
+    operation.shareAccessRequestResultBlock = { [journal] in journal.note("result \($0.word)") }
+    device.network.forget()
+    await operation.run(in: device.container)
+    #expect(journal.all == ["url serverRejectedRequest", "result ok"])
+    #expect(device.network.count("/") == 0)
+  }
 }

@@ -1,0 +1,40 @@
+import Foundation
+
+/// Fetches a token with which a web page can act for the user in the database's container.
+public final class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendable {
+  // Unchecked as its superclass is.
+
+  /// The web page's own token for the container.
+  public var apiToken: String?
+
+  public var fetchWebAuthTokenResultBlock: ((Result<String, any Error>) -> Void)?
+  /// The older form of `fetchWebAuthTokenResultBlock`, not called where that is set.
+  public var fetchWebAuthTokenCompletionBlock: ((String?, (any Error)?) -> Void)?
+
+  public override init() { super.init() }
+
+  public convenience init(apiToken APIToken: String) {
+    self.init()
+    apiToken = APIToken
+  }
+
+  override func run() async {
+    let result: Result<String, any Error>
+    do {
+      let database = try target()
+      guard apiToken?.isEmpty == false else {
+        throw CKError(.invalidArguments, "A token for a web page needs the page's API token.")
+      }
+      result = .success(try await database.service.webAuthToken(for: database.container))
+    } catch {
+      result = .failure(error)
+    }
+    await callBack {
+      if let fetchWebAuthTokenResultBlock = self.fetchWebAuthTokenResultBlock {
+        fetchWebAuthTokenResultBlock(result)
+      } else {
+        self.fetchWebAuthTokenCompletionBlock?(try? result.get(), result.error)
+      }
+    }
+  }
+}

@@ -1,0 +1,29 @@
+public import Foundation
+
+/// Asks owners of shares to be let in. The protocol has no such request: every address fails with
+/// `serverRejectedRequest`, and nothing is sent.
+public final class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
+  // Unchecked as its superclass is.
+
+  public var shareURLs: [URL]?
+
+  /// Called once for each address.
+  public var perShareAccessRequestResultBlock: ((URL, Result<Void, any Error>) -> Void)?
+  public var shareAccessRequestResultBlock: ((Result<Void, any Error>) -> Void)?
+
+  public override init() { super.init() }
+
+  public convenience init(shareURLs: [URL]) {
+    self.init()
+    self.shareURLs = shareURLs
+  }
+
+  override func run() async {
+    let urls = shareURLs ?? []
+    let results = await ItemResults(urls) { try await targetContainer().requestShareAccess(for: urls) }
+    await callBack {
+      for (url, result) in results.items { self.perShareAccessRequestResultBlock?(url, result) }
+      self.shareAccessRequestResultBlock?(results.whole)
+    }
+  }
+}

@@ -1,0 +1,59 @@
+public import Foundation
+import VirgaModel
+
+// The protocol has no requests for access, so nobody ever asks: the lists are empty, and a request fails.
+
+extension CKShare {
+  public typealias AccessRequester = CKShareAccessRequester
+  public typealias BlockedIdentity = CKShareBlockedIdentity
+
+  /// Always empty.
+  public var requesters: [AccessRequester] { [] }
+  /// Always empty.
+  public var blockedIdentities: [BlockedIdentity] { [] }
+
+  /// Does nothing: nobody can ask.
+  public func denyRequesters(_ requesters: [AccessRequester]) {}
+  /// Does nothing: nobody can ask.
+  public func blockRequesters(_ requesters: [AccessRequester]) {}
+  /// Does nothing: nobody is blocked.
+  public func unblockIdentities(_ blockedIdentities: [BlockedIdentity]) {}
+}
+
+/// Somebody who asks to be let into a share.
+public final class CKShareAccessRequester: NSObject, NSSecureCoding, NSCopying, Sendable {
+  public let userIdentity: CKUserIdentity
+  public var participantLookupInfo: CKUserIdentity.LookupInfo {
+    userIdentity.lookupInfo
+      ?? CKUserIdentity.LookupInfo(.userRecordName(userIdentity.model.userRecordName ?? .defaultOwner))
+  }
+
+  public static var supportsSecureCoding: Bool { true }
+  public init?(coder: NSCoder) {
+    guard let archived = coder.archived(ArchivedIdentity.self) else { return nil }
+    userIdentity = CKUserIdentity(archived.model)
+  }
+  public func encode(with coder: NSCoder) { coder.archive(ArchivedIdentity(userIdentity.model)) }
+  public func copy(with zone: NSZone? = nil) -> Any { self }
+}
+
+/// Somebody who may not ask to be let into a share.
+public final class CKShareBlockedIdentity: NSObject, NSSecureCoding, NSCopying, Sendable {
+  public let userIdentity: CKUserIdentity
+
+  public static var supportsSecureCoding: Bool { true }
+  public init?(coder: NSCoder) {
+    guard let archived = coder.archived(ArchivedIdentity.self) else { return nil }
+    userIdentity = CKUserIdentity(archived.model)
+  }
+  public func encode(with coder: NSCoder) { coder.archive(ArchivedIdentity(userIdentity.model)) }
+  public func copy(with zone: NSZone? = nil) -> Any { self }
+}
+
+extension CKContainer {
+  /// Asks owners of shares to be let in. The protocol has no such request, so every address fails.
+  public func requestShareAccess(for urls: [URL]) async throws -> [URL: Result<Void, any Error>] {
+    let refusal = CKError(.serverRejectedRequest, "The service has no requests for access to shares.")
+    return Dictionary(urls.map { ($0, .failure(refusal)) }) { first, _ in first }
+  }
+}

@@ -1,0 +1,35 @@
+extension CKContainer {
+  /// What an app may do in a container; everything here has been retired.
+  public enum Application {
+    public typealias Permissions = CKContainer.ApplicationPermissions
+    public typealias PermissionStatus = CKContainer.ApplicationPermissionStatus
+    public typealias PermissionBlock = CKContainer.ApplicationPermissionBlock
+  }
+
+  public struct ApplicationPermissions: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+
+    /// Whether others may find the user. Here anybody is found by their user record's ID, and by nothing else.
+    public static let userDiscoverability = ApplicationPermissions(rawValue: 1)
+  }
+
+  public enum ApplicationPermissionStatus: Int, Sendable {
+    case initialState = 0
+    case couldNotComplete = 1
+    case denied = 2
+    case granted = 3
+  }
+
+  public typealias ApplicationPermissionBlock = (CKContainer.ApplicationPermissionStatus, (any Error)?) -> Void
+
+  /// Always denied, as on Apple's systems since discovery was retired.
+  public func applicationPermissionStatus(
+    for applicationPermission: ApplicationPermissions
+  ) async throws -> ApplicationPermissionStatus { .denied }
+
+  /// Always denied, as on Apple's systems since discovery was retired.
+  public func requestApplicationPermission(
+    _ applicationPermission: ApplicationPermissions
+  ) async throws -> ApplicationPermissionStatus { .denied }
+}
