@@ -85,7 +85,7 @@ extension Lanternly {
       texts(
         .statusPendingCounts, String(status.pendingSaves), String(status.pendingDeletions),
         String(status.pendingBytes), String(status.missingFiles)))
-    for line in outcomeLines(status) { output.line(line) }
+    for line in outcomeLines(status, isSyncing: isSyncing) { output.line(line) }
     return .done
   }
 
@@ -99,18 +99,25 @@ extension Lanternly {
     }
   }
 
-  private func outcomeLines(_ status: DiaryStatus) -> [String] {
+  private func outcomeLines(_ status: DiaryStatus, isSyncing: Bool) -> [String] {
     let notes = status.notes
     var lines = [
       notes.lastSuccess.map { texts(.statusLastSuccess, presentation.moment($0)) } ?? texts(.statusLastSuccessNever)
     ]
     if let error = notes.lastError {
-      lines.append(texts(.statusLastError, presentation.moment(error.at), "\(error.message) (\(error.code))"))
+      lines.append(
+        texts(
+          .statusLastError, presentation.moment(error.at),
+          presentation.failure(code: error.code, message: error.message)))
     }
     for row in status.refused {
-      lines.append(texts(.statusRecordRefused, Presentation.short(row.record), row.error ?? ""))
+      lines.append(texts(.statusRecordRefused, Presentation.short(row.record), presentation.refusal(row.error ?? "")))
     }
-    if let next = notes.nextTry { lines.append(texts(.statusNextTry, presentation.moment(next))) }
+    if let next = notes.nextTry {
+      lines.append(texts(.statusNextTry, presentation.moment(next)))
+    } else if status.state != .synced && !isSyncing {
+      lines.append(texts(.statusNextTryByHand))
+    }
     if let skew = notes.clockSkewSeconds, abs(skew) >= 5 {
       lines.append(texts(.statusClockSkew, String(Int(skew.rounded()))))
     }

@@ -41,14 +41,14 @@ extension Lanternly {
     } else if let failure = report.failure {
       if !report.sent.isEmpty { output.line(texts(.syncSent, String(report.sent.count))) }
       if received > 0 { output.line(texts(.syncReceived, String(received))) }
-      output.problem(texts(.syncFailed, failure.message))
+      output.problem(texts(.syncFailed, presentation.failure(code: failure.code, message: failure.message)))
     } else if status.state == .synced {
       output.line(texts(.syncDone, String(report.sent.count), String(received)))
     }
     let waiting = status.pendingSaves + status.pendingDeletions
     if waiting > 0 { output.problem(texts(.syncWaiting, String(waiting))) }
     for row in status.refused {
-      output.problem(texts(.syncRefused, Presentation.short(row.record), row.error ?? ""))
+      output.problem(texts(.syncRefused, Presentation.short(row.record), presentation.refusal(row.error ?? "")))
     }
     if status.missingFiles > 0 {
       output.problem(texts(.attachmentsMissing, presentation.attachments(status.missingFiles)))
@@ -128,7 +128,9 @@ extension Lanternly {
     let error = status.sendError ?? status.fetchError
     if let error, !watch.isOffline {
       watch.isOffline = true
-      output.line(texts(.watchOffline, error.localizedDescription))
+      output.line(
+        texts(
+          .watchOffline, presentation.failure(code: "\(error.code)", message: error.localizedDescription)))
     } else if error == nil && watch.isOffline {
       watch.isOffline = false
       output.line(texts(.watchOnline))

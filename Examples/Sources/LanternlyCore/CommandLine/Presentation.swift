@@ -74,6 +74,26 @@ struct Presentation {
     return parts.joined(separator: ", ")
   }
 
+  /// What went wrong with the server, in the user's words, with the code for those who look it up.
+  func failure(code: String, message: String) -> String {
+    let text: Text =
+      switch code {
+      case "networkUnavailable", "networkFailure", "serverResponseLost": .errorNetwork
+      case "serviceUnavailable", "requestRateLimited", "zoneBusy": .errorBusy
+      case "notAuthenticated", "accountTemporarilyUnavailable": .errorAccount
+      case "quotaExceeded": .errorQuota
+      case "limitExceeded": .errorTooLarge
+      default: .errorOther
+      }
+    return "\(texts(text, readable(message))) (\(code))"
+  }
+
+  /// The same for a record's refusal, which the outbox keeps as code and message.
+  func refusal(_ error: String) -> String {
+    let parts = error.split(separator: ":", maxSplits: 1).map(String.init)
+    return failure(code: parts.first ?? "", message: parts.last.map { $0.trimmingCharacters(in: .whitespaces) } ?? "")
+  }
+
   func moment(_ moment: Moment) -> String {
     texts.dateTime(Written(moment: moment, zone: Zone.current).local)
   }

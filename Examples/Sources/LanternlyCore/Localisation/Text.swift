@@ -22,6 +22,7 @@ package enum Text: String, CaseIterable, Sendable {
   // Syncing.
   case syncDone, syncSent, syncReceived, syncWaiting, syncFailed, syncNoAccount, syncBusy, syncRefused
   case attachmentsMissing, moreChanges
+  case errorNetwork, errorBusy, errorAccount, errorQuota, errorTooLarge, errorOther
   case watchStarted, watchEnded, watchOffline, watchOnline
   case changeAdded, changeUpdated, changeDeleted, changeMerged, changeForked, changeDeletionUndone
   case changeAttachmentArrived, changeAttachmentRemoved, changeSent
@@ -29,6 +30,7 @@ package enum Text: String, CaseIterable, Sendable {
   // Status.
   case statusNever, statusSynced, statusPending, statusAttention, statusNoAccount, statusRunning
   case statusEntries, statusPendingCounts, statusLastSuccess, statusLastSuccessNever, statusLastError, statusNextTry
+  case statusNextTryByHand
   case statusConflicts, statusClockSkew, statusRecordRefused, statusHome
 
   // Conflicts.

@@ -339,7 +339,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   }
 
   private func refuse(_ name: String, _ error: CKError) throws {
-    try store.noteRefusal(of: name, "\(error.localizedDescription) (\(error.code))")
+    try store.noteRefusal(of: name, "\(error.code): \(error.localizedDescription)")
   }
 }
 
