@@ -43,6 +43,7 @@ test: install
 	$(REPLAN)
 	$(SWIFT) build --build-tests
 	scripts/run-tests --skip-build
+	scripts/conformance
 	$(REPLAN)
 	$(SWIFT) build --build-tests $(EXAMPLES)
 	scripts/run-tests --skip-build $(EXAMPLES)
