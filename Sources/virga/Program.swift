@@ -30,6 +30,9 @@ enum Program {
       tokens               list, create and revoke API tokens
       keys                 list, add and remove server-to-server keys
       users                list accounts, devices and users
+      export USER FOLDER   write everything of one person as JSON and files
+      import FOLDER        save what was exported for a person
+      erase USER           erase everything of one person
       version              print the version
 
     Each command explains itself with --help.
@@ -62,6 +65,9 @@ enum Program {
     case "tokens": try await TokensCommand.run(rest)
     case "keys": try await KeysCommand.run(rest)
     case "users": try await UsersCommand.run(rest)
+    case "export": try await ExportCommand.run(rest)
+    case "import": try await ImportCommand.run(rest)
+    case "erase": try EraseCommand.run(rest)
     case "version", "--version":
       guard rest.isEmpty else { throw Failure.usage("virga", "version takes no arguments") }
       Terminal.print("virga \(version)")

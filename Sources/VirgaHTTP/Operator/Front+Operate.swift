@@ -27,6 +27,18 @@ extension Front {
     return reply.encoded(extensions: true, uuid: uuid)
   }
 
+  /// All records of a zone; of the public database those that the user made.
+  func zoneRecords(_ head: HTTPRequestHead, uuid: String) async throws -> [UInt8] {
+    let query = QueryParameters(of: head)
+    let context = try operatorContext(query, .recordsLookup, head)
+    let zone = ZoneSelector(query["zone"].map { ZoneName($0) } ?? .default)
+    let maker = context.endpoint.scope == .public ? context.principal.user : nil
+    let reply = try await store.read { [service] transaction in
+      try service.liveRecords(of: zone, madeBy: maker, in: transaction, context: context)
+    }
+    return reply.encoded(extensions: true, uuid: uuid)
+  }
+
   private func operatorContext(
     _ query: QueryParameters, _ operation: Operation, _ head: HTTPRequestHead
   ) throws -> CallContext {

@@ -15,4 +15,20 @@ extension Service {
     guard !all.isEmpty else { throw ServiceError(.notFound, Reason.recordNotFound) }
     return .records(RecordsReply(records: try all.map(view.result)))
   }
+
+  /// The live records of a zone, oldest change first, also of a default zone, which has no feed.
+  /// - Parameter maker: Only those that this user made.
+  package func liveRecords(
+    of zone: ZoneSelector, madeBy maker: UserName? = nil, in transaction: any ReadTransaction, context: CallContext
+  ) throws -> Reply {
+    let zone = try Access(context).openZone(zone, in: transaction)
+    guard let row = zone.row else { return .records(RecordsReply(records: [])) }
+    let view = RecordView(zone: zone, context: context)
+    var records: [RecordResult] = []
+    try transaction.changes(in: row, after: 0, limit: .max) { record in
+      if !record.isDeleted, maker == nil || record.created.user == maker { records.append(try view.result(record)) }
+      return true
+    }
+    return .records(RecordsReply(records: records))
+  }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import VirgaAuth
+import VirgaCloudKit
 import VirgaHTTP
 import VirgaModel
 import VirgaServer
@@ -35,16 +36,9 @@ struct OperatorAccess: Sendable {
     }
     try Self.checkFolder(path)
     do {
-      let storage = try Storage(.folder(path))
-      var configuration = FrontConfiguration(
-        folder: storage.folder, policy: .closed,
-        now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
-      configuration.log = { Terminal.complain("virga: \($0)") }
-      way = .folder(try Front(store: storage.store, secrets: storage.secrets, configuration: configuration), storage)
+      self = try OperatorAccess(folder: path)
     } catch let failure as Failure where failure.code == .inUse {
       way = .server(try OperatorClient(arguments, token: try Self.secrets(of: path).operatorToken))
-    } catch let error as AssetFolderError {
-      throw Failure(.unwritable, error.description)
     }
   }
 
@@ -58,6 +52,43 @@ struct OperatorAccess: Sendable {
   static func secrets(of path: String) throws(Failure) -> ServerSecrets {
     do throws(SecureFileError) { return try ServerSecrets.load(from: path) } catch {
       throw Failure(.noPermission, error.description)
+    }
+  }
+
+  /// Opens a folder that no server uses.
+  init(folder path: String) throws {
+    let storage = try Storage(.folder(path))
+    do throws(AssetFolderError) { way = .folder(try Self.front(storage), storage) } catch {
+      storage.close()
+      throw Failure(.unwritable, error.description)
+    }
+  }
+
+  private static func front(_ storage: Storage) throws(AssetFolderError) -> Front {
+    var configuration = FrontConfiguration(
+      folder: storage.folder, policy: .closed,
+      now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
+    configuration.log = { Terminal.complain("virga: \($0)") }
+    return try Front(store: storage.store, secrets: storage.secrets, configuration: configuration)
+  }
+
+  /// Sends the bytes of an asset to the URL that the server gave for them.
+  func upload(_ bytes: [UInt8], to url: String) async throws -> [UInt8] {
+    switch way {
+    case .server:
+      var request = TransportRequest(method: "POST", url: url)
+      request.body = .bytes(bytes)
+      let answer = try await CurlTransport().send(request)
+      guard answer.status == 200 else { throw Failure(.failed, "an asset was refused: HTTP status \(answer.status)") }
+      return answer.body
+    case .folder(let front, _):
+      let target = url.drop { $0 != ":" }.dropFirst(3).drop { $0 != "/" }
+      let head = HTTPRequestHead(method: "POST", target: String(target))
+      let answer = await front.exchange(HTTPRequest(head: head, body: .bytes(bytes)))
+      guard case .bytes(let receipt) = answer.body, answer.status == 200 else {
+        throw Failure(.failed, "an asset was refused: HTTP status \(answer.status)")
+      }
+      return receipt
     }
   }
 

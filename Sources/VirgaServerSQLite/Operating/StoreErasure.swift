@@ -1,0 +1,141 @@
+import VirgaSQLite
+
+/// Erases people from a store that no server uses: their rows, and the bytes that those leave in the file.
+package enum StoreErasure {
+  /// What is erased: all that belongs to these names.
+  package struct Person: Hashable, Sendable {
+    /// The person's users, one for each container.
+    package var users: Set<String>
+    package var account: String?
+    package var devices: Set<String>
+
+    package init(users: Set<String>, account: String?, devices: Set<String>) {
+      self.users = users
+      self.account = account
+      self.devices = devices
+    }
+
+    package var names: [String] { (users.union(devices).union(account.map { [$0] } ?? [])).sorted() }
+  }
+
+  /// Who is in a store: what a person's names are made from.
+  package struct Census: Hashable, Sendable {
+    package var containers: [String]
+    /// The devices of each account.
+    package var accounts: [String: Set<String>]
+  }
+
+  package static func census(folder: String) throws -> Census {
+    let connection = try Connection(path: folder + "/virga.sqlite", access: .readOnly)
+    let containers = try connection.query(
+      """
+      SELECT container FROM database
+      UNION SELECT substr(owner, 1, instr(owner, '/') - 1) FROM entity
+        WHERE kind IN ('subscription', 'pushToken') AND instr(owner, '/') > 1
+      ORDER BY 1
+      """
+    ) { $0.text(0) }
+    var accounts: [String: Set<String>] = [:]
+    _ = try connection.query("SELECT key FROM entity WHERE kind = 'account'") { accounts[$0.text(0)] = [] }
+    _ = try connection.query("SELECT owner, key FROM entity WHERE kind = 'device'") {
+      accounts[$0.text(0), default: []].insert($0.text(1))
+    }
+    return Census(containers: containers, accounts: accounts)
+  }
+
+  /// Erases a person from the database in a folder, and rewrites its file so that nothing deleted is left in it.
+  /// - Returns: Checksums of assets that nobody uses any more, whose files the caller removes.
+  package static func erase(_ person: Person, folder: String) throws -> [String] {
+    let lock = try DataFolder(folder)
+    defer { lock.unlock() }
+    try lock.checkFile()
+    let connection = try Connection(path: lock.databasePath, access: .readWrite)
+    try connection.execute("PRAGMA secure_delete = ON; PRAGMA synchronous = FULL")
+    let checksums = try connection.transaction(.immediate) {
+      try eraseRows(person, connection)
+      return try dropAssets(connection)
+    }
+    try connection.execute("VACUUM")
+    _ = try connection.query("PRAGMA wal_checkpoint(TRUNCATE)") { $0.int(0) }
+    return checksums
+  }
+
+  private static func eraseRows(_ person: Person, _ connection: Connection) throws {
+    try connection.execute("CREATE TEMP TABLE gone (name TEXT PRIMARY KEY)")
+    for name in person.names { try connection.run("INSERT INTO gone VALUES (?)", name) }
+    try connection.execute(
+      """
+      -- What they own.
+      CREATE TEMP TABLE gone_zone AS
+        SELECT z.id FROM zone z JOIN database d ON d.id = z.database JOIN gone ON gone.name = d.owner;
+      DELETE FROM record WHERE zone IN (SELECT id FROM gone_zone);
+      DELETE FROM version WHERE zone IN (SELECT id FROM gone_zone);
+      DELETE FROM reference WHERE zone IN (SELECT id FROM gone_zone);
+      DELETE FROM claim WHERE zone IN (SELECT id FROM gone_zone);
+      DELETE FROM zone WHERE id IN (SELECT id FROM gone_zone);
+      DELETE FROM database WHERE owner IN (SELECT name FROM gone);
+
+      -- What they made elsewhere. A record that somebody else goes on with stays, as nobody's.
+      CREATE TEMP TABLE gone_word AS SELECT id FROM word WHERE text IN (SELECT name FROM gone);
+      CREATE TEMP TABLE gone_record AS
+        SELECT zone, name, sequence FROM record
+        WHERE created_by IN (SELECT id FROM gone_word) AND modified_by IN (SELECT id FROM gone_word);
+      DELETE FROM reference WHERE (zone, source) IN (SELECT zone, name FROM gone_record);
+      DELETE FROM claim WHERE (zone, sequence) IN (
+        SELECT zone, sequence FROM gone_record
+        UNION SELECT v.zone, v.sequence FROM version v JOIN gone_record g ON g.zone = v.zone AND g.name = v.name);
+      DELETE FROM version WHERE (zone, name) IN (SELECT zone, name FROM gone_record);
+      DELETE FROM record WHERE (zone, name) IN (SELECT zone, name FROM gone_record);
+      CREATE TEMP TABLE gone_version AS
+        SELECT zone, sequence FROM version WHERE modified_by IN (SELECT id FROM gone_word);
+      DELETE FROM claim WHERE (zone, sequence) IN (SELECT zone, sequence FROM gone_version)
+        AND (zone, sequence) NOT IN (SELECT zone, sequence FROM record);
+      DELETE FROM version WHERE (zone, sequence) IN (SELECT zone, sequence FROM gone_version);
+      -- Tokens that were given before would not tell of the records that went.
+      UPDATE zone SET incarnation = random() | 1, sequence = sequence + 1
+        WHERE id IN (SELECT zone FROM gone_record);
+      INSERT OR IGNORE INTO word (text) VALUES ('_erased');
+      """)
+    for table in ["record", "version"] {
+      for column in ["created_by", "modified_by", "created_on", "modified_on"] {
+        // Both names are constants of this function.
+        try connection.execute(
+          """
+          UPDATE \(table) SET \(column) = (SELECT id FROM word WHERE text = '_erased')
+          WHERE \(column) IN (SELECT id FROM gone_word)
+          """)
+      }
+    }
+    try eraseEntities(person, connection)
+    try connection.execute(
+      """
+      DELETE FROM word WHERE id NOT IN (
+        SELECT type FROM record UNION SELECT created_by FROM record UNION SELECT created_on FROM record
+        UNION SELECT modified_by FROM record UNION SELECT modified_on FROM record
+        UNION SELECT type FROM version UNION SELECT created_by FROM version UNION SELECT created_on FROM version
+        UNION SELECT modified_by FROM version UNION SELECT modified_on FROM version);
+      """)
+  }
+
+  /// Accounts, devices, tokens, subscriptions, receipts, and what waits to be delivered: all that names the person.
+  private static func eraseEntities(_ person: Person, _ connection: Connection) throws {
+    try connection.execute(
+      """
+      CREATE TEMP TABLE gone_entity AS SELECT e.kind, e.key FROM entity e
+        WHERE EXISTS (
+          SELECT 1 FROM gone g
+          WHERE instr(e.key, g.name) OR instr(e.owner, g.name) OR instr(e.value, CAST(g.name AS BLOB)));
+      DELETE FROM notification WHERE push_token IN (SELECT key FROM gone_entity WHERE kind = 'pushToken')
+        OR EXISTS (SELECT 1 FROM gone g WHERE instr(payload, CAST(g.name AS BLOB)));
+      DELETE FROM entity WHERE (kind, key) IN (SELECT kind, key FROM gone_entity);
+      """)
+  }
+
+  private static func dropAssets(_ connection: Connection) throws -> [String] {
+    let checksums = try connection.query(
+      "SELECT checksum FROM asset WHERE checksum NOT IN (SELECT checksum FROM claim) ORDER BY checksum"
+    ) { $0.text(0) }
+    try connection.execute("DELETE FROM asset WHERE checksum NOT IN (SELECT checksum FROM claim)")
+    return checksums
+  }
+}

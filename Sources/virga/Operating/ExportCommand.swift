@@ -1,0 +1,136 @@
+import Foundation
+import Glibc
+import VirgaAuth
+import VirgaModel
+import VirgaServerSQLite
+
+/// `virga export`: everything of one person, as they may ask for it.
+enum ExportCommand {
+  static let format = "virga-export-1"
+
+  private static let spec = CommandSpec(
+    name: "virga export",
+    summary:
+      "Writes everything of one person into a new folder: export.json and the files of assets. The server may be running.",
+    operands: ["USER", "FOLDER"],
+    options: [.init(name: "--data", value: "DIR", help: "The server's data folder. Default: ./virga-data.")],
+    notes: """
+      USER is an account or one of its users' record names (_…). virga import saves an export again.
+
+      Exit codes: 0 done · 1 no such person · 64 wrong arguments · 65 damaged data · 73 a folder cannot be used
+      """)
+
+  static func run(_ words: [String]) async throws {
+    let arguments = try Arguments(words, for: spec)
+    if arguments.wantsHelp { return Terminal.print(spec.help) }
+    let folder = arguments.value("--data") ?? "./virga-data"
+    let person = try Person(arguments.operands[0], in: folder)
+    let target = arguments.operands[1]
+    guard mkdir(target, 0o700) == 0, mkdir(target + "/assets", 0o700) == 0 else {
+      throw Failure(.unwritable, "\(target) exists or cannot be made")
+    }
+    // A copy of the database is read, so that all is of one moment and the server goes on.
+    let copy = target + "/.copy"
+    _ = try BackupCommand.copy(from: folder, to: copy)
+    defer { try? FileManager.default.removeItem(atPath: copy) }
+    let access = try OperatorAccess(folder: copy)
+    defer { access.close() }
+    var databases: [[String: Any]] = []
+    for (container, user) in person.users {
+      for environment in VirgaModel.Environment.allCases {
+        databases += try await Reader(access: access, container: container, environment: environment, user: user).all()
+      }
+    }
+    let assets = try copyAssets(of: databases, from: copy, to: target)
+    let export: [String: Any] = [
+      "format": format, "account": person.account ?? "", "devices": person.devices.sorted(), "databases": databases,
+    ]
+    let data = try JSONSerialization.data(
+      withJSONObject: export, options: [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes])
+    do { try data.write(to: URL(fileURLWithPath: target + "/export.json")) } catch {
+      throw Failure(.unwritable, "cannot write \(target)/export.json")
+    }
+    let records = databases.flatMap { ($0["zones"] as? [[String: Any]]) ?? [] }
+      .reduce(0) { $0 + (($1["records"] as? [Any])?.count ?? 0) }
+    Terminal.print("Exported \(records) records and \(assets) assets to \(target).")
+  }
+
+  /// Reads the databases of a user in a container.
+  private struct Reader {
+    let access: OperatorAccess
+    let container: String
+    let environment: VirgaModel.Environment
+    let user: String
+
+    func all() async throws -> [[String: Any]] {
+      var databases: [[String: Any]] = []
+      var zones: [[String: Any]] = []
+      for zone in try await call("private", "zones/list", [:])["zones"] as? [[String: Any]] ?? [] {
+        guard let id = zone["zoneID"] as? [String: Any], let name = id["zoneName"] as? String else { continue }
+        let records = try await records(of: name)
+        if name != ZoneName.default.rawValue || !records.isEmpty { zones.append(["zone": name, "records": records]) }
+      }
+      let subscriptions = try await call("private", "subscriptions/list", [:])["subscriptions"] as? [Any] ?? []
+      if !zones.isEmpty || !subscriptions.isEmpty {
+        databases.append(describe("private", zones, ["subscriptions": subscriptions]))
+      }
+      let query = [
+        (name: "container", value: container), (name: "environment", value: environment.rawValue),
+        (name: "database", value: "public"), (name: "user", value: user),
+      ]
+      let made = try ProtocolJSON.object(try await access.send("GET", "zone-records", query: query))
+      if let records = made["records"] as? [Any], !records.isEmpty {
+        databases.append(describe("public", [["zone": ZoneName.default.rawValue, "records": records]], [:]))
+      }
+      return databases
+    }
+
+    private func describe(_ database: String, _ zones: [[String: Any]], _ more: [String: Any]) -> [String: Any] {
+      var value: [String: Any] = [
+        "container": container, "environment": environment.rawValue, "database": database, "user": user, "zones": zones,
+      ]
+      value.merge(more) { old, _ in old }
+      return value
+    }
+
+    private func records(of zone: String) async throws -> [[String: Any]] {
+      let query = [
+        (name: "container", value: container), (name: "environment", value: environment.rawValue),
+        (name: "user", value: user), (name: "zone", value: zone),
+      ]
+      let answer = try ProtocolJSON.object(try await access.send("GET", "zone-records", query: query))
+      return answer["records"] as? [[String: Any]] ?? []
+    }
+
+    private func call(_ database: String, _ operation: String, _ body: [String: Any]) async throws -> [String: Any] {
+      let query = [
+        (name: "container", value: container), (name: "environment", value: environment.rawValue),
+        (name: "database", value: database), (name: "user", value: user), (name: "operation", value: operation),
+      ]
+      return try ProtocolJSON.object(
+        try await access.send("POST", "operate", query: query, body: try ProtocolJSON.bytes(body)))
+    }
+  }
+
+  private static func copyAssets(of databases: Any, from source: String, to target: String) throws -> Int {
+    var checksums: Set<String> = []
+    func collect(_ value: Any) {
+      if let object = value as? [String: Any] {
+        if let checksum = object["fileChecksum"] as? String { checksums.insert(checksum) }
+        object.values.forEach(collect)
+      } else if let list = value as? [Any] {
+        list.forEach(collect)
+      }
+    }
+    collect(databases)
+    for checksum in checksums.sorted() {
+      guard let digest = Data(base64Encoded: checksum) else { continue }
+      let name = Hex.encode(Array(digest))
+      do {
+        try FileManager.default.copyItem(
+          atPath: "\(source)/assets/\(name.prefix(2))/\(name)", toPath: "\(target)/assets/\(name)")
+      } catch { throw Failure(.damaged, "the bytes of asset \(name) are missing or cannot be copied") }
+    }
+    return checksums.count
+  }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import TestSupport
+import Testing
+import VirgaAuth
+
+/// C117: one person's data are taken out whole, can be put in again, and go without leaving a byte.
+@Suite(.timeLimit(.minutes(2))) struct PersonProgramTests {
+  private static let zone = #""zoneID":{"zoneName":"Diary"}"#
+
+  private func account(_ server: ServerProcess, home: String) async throws -> String {
+    let end = try await ProgramRun.run(server.account("show", "--json", home: home))
+    let object = try JSONSerialization.jsonObject(with: Data(end.output.utf8)) as? [String: Any]
+    return try #require(object?["account"] as? String)
+  }
+
+  /// Saves a record with a text and an asset of that text, a public record, and a record of two versions.
+  private func fill(_ server: ServerProcess, home: String, text: String) async throws -> WebService {
+    let client = try await WebService(server, home: home)
+    func modify(_ operations: String, zone: String = Self.zone) throws {
+      let answer = try client.call(
+        "records/modify", "{\(zone.isEmpty ? "" : zone + ",")\"operations\":[\(operations)]}")
+      let records = answer.json["records"] as? [[String: Any]] ?? []
+      #expect(!records.isEmpty && records.allSatisfy { $0["serverErrorCode"] == nil }, "\(answer)")
+    }
+    _ = try client.call("zones/modify", #"{"operations":[{"operationType":"create","zone":{\#(Self.zone)}}]}"#)
+    let token = #"{"recordName":"photo","recordType":"Photo","fieldName":"file"}"#
+    let upload = try client.call("assets/upload", #"{\#(Self.zone),"tokens":[\#(token)]}"#)
+    let url = try #require((upload.json["tokens"] as? [[String: Any]])?.first?["url"] as? String)
+    let target = String(url.drop { $0 != ":" }.dropFirst(3).drop { $0 != "/" })
+    let sent = try RawConnection(port: server.port)
+      .request(requestBytes("POST", target, body: Array("asset of \(text)".utf8)))
+    let receipt = try JSONSerialization.jsonObject(with: Data(sent.body)) as? [String: Any]
+    let asset = String(
+      decoding: try JSONSerialization.data(withJSONObject: #require(receipt?["singleFile"])), as: UTF8.self)
+    try modify(
+      #"{"operationType":"create","record":{"recordName":"photo","recordType":"Photo","fields":{"file":{"value":\#(asset)}}}}"#
+    )
+    for version in ["first", "second"] {
+      try modify(
+        #"{"operationType":"forceUpdate","record":{"recordName":"note","recordType":"Note","fields":{"text":{"value":"\#(version) \#(text)"}}}}"#
+      )
+    }
+    try modify(
+      #"{"operationType":"create","record":{"recordName":"child","recordType":"Note","fields":{"of":{"value":{"recordName":"photo","action":"DELETE_SELF"}}}}}"#
+    )
+    _ = try client.call(
+      "subscriptions/modify",
+      #"{"operations":[{"operationType":"create","subscription":{"subscriptionID":"all-\#(text)","subscriptionType":"database"}}]}"#
+    )
+    return client
+  }
+
+  private func bytes(of folder: String) throws -> Data {
+    var all = Data()
+    for path in try FileManager.default.subpathsOfDirectory(atPath: folder).sorted() {
+      let file = URL(fileURLWithPath: "\(folder)/\(path)")
+      if try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true {
+        all += try Data(contentsOf: file)
+      }
+    }
+    return all
+  }
+
+  @Test func aPersonIsExportedErasedAndImportedAgain() async throws {
+    let server = try await ServerProcess()
+    _ = try await fill(server, home: "ann", text: "annswords")
+    _ = try await fill(server, home: "bob", text: "bobswords")
+    let ann = try await account(server, home: "ann")
+    let export = server.folder.path + "/export"
+    let exported = try await ProgramRun.run(["export", ann, export, "--data", server.data])
+    #expect(exported.output == "Exported 3 records and 1 assets to \(export).\n", "\(exported.errors)")
+    let json = try String(contentsOfFile: export + "/export.json", encoding: .utf8)
+    #expect(json.contains("second annswords") && json.contains("all-annswords") && !json.contains("bobswords"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: export + "/assets").count == 1)
+
+    #expect(try await ProgramRun.run(["erase", ann, "--data", server.data, "--yes"]).code == 75)
+    await server.terminate()
+    let erased = try await ProgramRun.run(["erase", ann, "--data", server.data, "--yes"])
+    #expect(erased.code == 0, "\(erased.errors)")
+    let left = try bytes(of: server.data)
+    #expect(left.range(of: Data("annswords".utf8)) == nil)
+    #expect(left.range(of: Data(ann.utf8)) == nil)
+    #expect(left.range(of: Data("second bobswords".utf8)) != nil)
+    #expect(left.range(of: Data("asset of bobswords".utf8)) != nil)
+    #expect(try await ProgramRun.run(["erase", ann, "--data", server.data, "--yes"]).code == 1)
+
+    // The other one goes on, and takes what was exported.
+    try await server.restart()
+    let bob = try await account(server, home: "bob")
+    let place = ["--data", server.data, "--endpoint", server.endpoint]
+    let imported = try await ProgramRun.run(["import", export, "--user", bob] + place)
+    #expect(imported.output == "Imported 3 records.\n", "\(imported.errors)")
+    let again = server.folder.path + "/again"
+    #expect(try await ProgramRun.run(["export", bob, again, "--data", server.data]).code == 0)
+    let text = try String(contentsOfFile: again + "/export.json", encoding: .utf8)
+    #expect(text.contains("second annswords") && text.contains("all-annswords"))
+    let assets = try bytes(of: again + "/assets")
+    #expect(assets.range(of: Data("asset of annswords".utf8)) != nil)
+  }
+}
