@@ -106,6 +106,7 @@ package enum StoreErasure {
           """)
       }
     }
+    try eraseMentions(connection)
     try eraseEntities(person, connection)
     try connection.execute(
       """
@@ -114,6 +115,41 @@ package enum StoreErasure {
         UNION SELECT modified_by FROM record UNION SELECT modified_on FROM record
         UNION SELECT type FROM version UNION SELECT created_by FROM version UNION SELECT created_on FROM version
         UNION SELECT modified_by FROM version UNION SELECT modified_on FROM version);
+      """)
+  }
+
+  /// What records of others say of the person, such as a share that lists them, and what the zones take now.
+  private static func eraseMentions(_ connection: Connection) throws {
+    for table in ["record", "version"] {
+      for column in ["fields", "unknown"] {
+        // Both names are constants of this function. A name is ASCII, so text and bytes are one.
+        try connection.execute(
+          """
+          UPDATE \(table) SET \(column) = (
+            WITH RECURSIVE names AS (SELECT row_number() OVER (ORDER BY name) AS number, name FROM gone),
+              step (number, text) AS (
+                SELECT 0, CAST(\(column) AS TEXT)
+                UNION ALL
+                SELECT names.number, replace(step.text, names.name, '_erased')
+                FROM step JOIN names ON names.number = step.number + 1)
+            SELECT CAST(text AS BLOB) FROM step ORDER BY number DESC LIMIT 1)
+          WHERE EXISTS (SELECT 1 FROM gone WHERE instr(\(column), CAST(gone.name AS BLOB)))
+          """)
+      }
+    }
+    try connection.execute(
+      """
+      UPDATE zone SET used_bytes =
+        coalesce((
+          SELECT sum(length(fields) + coalesce(length(unknown), 0)) FROM record
+          WHERE record.zone = zone.id AND deleted = 0), 0)
+        + coalesce((
+          SELECT sum(asset.size) FROM record JOIN claim USING (zone, sequence) JOIN asset USING (checksum)
+          WHERE record.zone = zone.id AND record.deleted = 0), 0)
+      WHERE id IN (SELECT zone FROM gone_record);
+      UPDATE database SET used_bytes =
+        coalesce((SELECT sum(used_bytes) FROM zone WHERE zone.database = database.id AND zone.deleted = 0), 0)
+      WHERE id IN (SELECT database FROM zone WHERE id IN (SELECT zone FROM gone_record));
       """)
   }
 

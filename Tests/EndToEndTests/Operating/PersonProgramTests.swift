@@ -64,8 +64,13 @@ import VirgaAuth
   @Test func aPersonIsExportedErasedAndImportedAgain() async throws {
     let server = try await ServerProcess()
     _ = try await fill(server, home: "ann", text: "annswords")
-    _ = try await fill(server, home: "bob", text: "bobswords")
+    let client = try await fill(server, home: "bob", text: "bobswords")
     let ann = try await account(server, home: "ann")
+    // A record of somebody else names her account.
+    _ = try client.call(
+      "records/modify",
+      #"{\#(Self.zone),"operations":[{"operationType":"create","record":{"recordName":"about","recordType":"Note","fields":{"text":{"value":"friend \#(ann) of mine"}}}}]}"#
+    )
     let export = server.folder.path + "/export"
     let exported = try await ProgramRun.run(["export", ann, export, "--data", server.data])
     #expect(exported.output == "Exported 3 records and 1 assets to \(export).\n", "\(exported.errors)")
@@ -81,6 +86,7 @@ import VirgaAuth
     #expect(left.range(of: Data("annswords".utf8)) == nil)
     #expect(left.range(of: Data(ann.utf8)) == nil)
     #expect(left.range(of: Data("second bobswords".utf8)) != nil)
+    #expect(left.range(of: Data("friend _erased of mine".utf8)) != nil)
     #expect(left.range(of: Data("asset of bobswords".utf8)) != nil)
     #expect(try await ProgramRun.run(["erase", ann, "--data", server.data, "--yes"]).code == 1)
 
