@@ -42,7 +42,7 @@ struct DayOneExportTests {
     #expect(
       export.notes == [
         .entryIsNoObject(file: "j.json", position: 1), .entryHasNoDate(entry: "A1"), .entryHasNoDate(entry: "A2"),
-        .zoneIsUnknown(entry: "A3", zone: "Mars/Olympus"), .entryAppearsTwice(entry: "dayone:A3"),
+        .zoneIsUnknown(entry: "A3", zone: "Mars/Olympus"), .entryAppearsTwice(entry: "A3"),
       ])
   }
 

@@ -3,6 +3,9 @@ package struct DayOneEntry: Hashable, Sendable {
   package var id: EntryID
   package var entry: Entry
   package var media: [DayOneMedia]
+
+  /// What the export calls the entry.
+  package var label: String { String(entry.origin?.source.dropFirst("dayone:".count) ?? id.name[...]) }
 }
 
 /// A file that an exported entry names.

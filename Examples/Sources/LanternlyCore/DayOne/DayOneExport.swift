@@ -142,7 +142,7 @@ package struct DayOneExport: Sendable {
         result.append(entry)
         continue
       }
-      notes.append(.entryAppearsTwice(entry: entry.entry.origin?.source ?? entry.id.name))
+      notes.append(.entryAppearsTwice(entry: entry.label))
       if entry.entry.modified > result[index].entry.modified { result[index] = entry }
     }
     entries = result

@@ -50,7 +50,7 @@ extension DiaryStore {
     var ready = entries.map { ($0, [Attachment]()) }
     for (file, result) in zip(wanted, try home.files.adopt(wanted.map(\.path))) {
       let (entry, media) = (entries[file.entry], file.media)
-      let label = entry.entry.origin?.source ?? entry.id.name
+      let label = entry.label
       switch result {
       case .success(let stored):
         if let note = Self.note(on: stored, of: media, label: label) { notes.append(note) }
