@@ -42,6 +42,7 @@ enum StoreLevel {
       "store: one save, 1 client", "\(Bench.microseconds(one.median)) µs", one.median / append, "of one durable append")
     let sixteen = try singleSaves(clients: 16, each: 500, to: store)
     Bench.report("store: saves, 16 clients", "\(Int(sixteen.rate))/s", sixteen.rate / one.rate, "of one client's rate")
+    try SharedReads.measure(on: store)
   }
 
   /// CPU time of the process, which other work on the machine moves less than it moves the clock.

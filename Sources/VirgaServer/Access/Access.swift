@@ -3,7 +3,7 @@ import VirgaWire
 
 /// What a caller may see and do: the one place where that is decided.
 ///
-/// A private database is its user's alone. In the public one a record type's grants decide. The shared database is a
+/// A private database is its user's alone. In the public one a record type's grants decide: see `PublicGrants`. The shared database is a
 /// view of what others share with the user of their private databases: see `SharedReach`.
 struct Access {
   let scope: DatabaseScope
@@ -59,13 +59,7 @@ struct Access {
     of kind: RecordOperation.Kind, of type: RecordType?, on current: StoredRecord?, in zone: OpenZone
   ) throws -> ServiceError? {
     if let reach = zone.reach { return try reach.refusal(of: kind, of: type, on: current) }
-    guard scope == .public else { return nil }
-    guard let current else {
-      return user == nil ? ServiceError(.accessDenied, "CREATE operation not permitted") : nil
-    }
-    // A create over a record of another user fails because the record exists.
-    if kind == .create && user != nil { return nil }
-    return current.created.user == user ? nil : ServiceError(.accessDenied, "WRITE operation not permitted")
+    return try zone.grants?.refusal(of: kind, of: type, on: current)
   }
 }
 

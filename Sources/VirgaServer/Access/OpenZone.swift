@@ -8,6 +8,8 @@ struct OpenZone {
   var row: ZoneRow?
   /// What the caller may see of it, if it is another user's.
   var reach: SharedReach?
+  /// What the caller may do in it, if it is the public database's.
+  var grants: PublicGrants?
 
   var isDefault: Bool { id.name == .default }
 }
@@ -22,7 +24,8 @@ extension Access {
       guard let row else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
       if row.isDeleted { throw ServiceError(.zoneNotFound, row.deletionReason.text) }
     }
-    return OpenZone(id: id, database: database, row: row)
+    let grants = scope == .public ? PublicGrants(self, in: transaction) : nil
+    return OpenZone(id: id, database: database, row: row, grants: grants)
   }
 }
 

@@ -8,7 +8,8 @@ extension Service {
     let access = try Access(context)
     let user = try context.principal.requiredUser()
     try Limits.check(request.items.count, atMost: Limits.uploadTokensPerRequestMax, "upload tokens in one request")
-    _ = try access.openZone(request.zone, in: transaction)
+    let zone = try access.openZone(request.zone, in: transaction)
+    if let reach = zone.reach, !reach.allowsWriting { throw ServiceError(.accessDenied, Reason.writeNotPermitted) }
     var tokens: [AssetUploadToken] = []
     for item in request.items {
       let name = item.recordName ?? RecordName(context.makeUUID())

@@ -109,12 +109,14 @@ extension RecordBatch {
   private mutating func plan(_ entry: Entry, context: inout CallContext) throws -> Outcome {
     let (operation, name) = (entry.operation, entry.name)
     if let fault = operation.fault { throw fault }
-    try checkName(of: operation, name)
+    let isOwnUser = access.scope == .public && name.rawValue == access.user?.rawValue
+    if !isOwnUser { try checkName(of: operation, name) }
     if let stated = operation.record.zone, try access.zoneID(stated) != zone.id {
       throw ServiceError.badRequest("record '\(name)' states another zone than the request")
     }
     let newest = try zone.row.flatMap { try transaction.record(name, in: $0) }
     let live = newest.flatMap { $0.isDeleted ? nil : $0 }
+    if isOwnUser { try checkUserRecord(operation.record, live) }
     if let refusal = try access.refusal(of: operation.kind, of: operation.record.type, on: live, in: zone) {
       // What cannot be seen is deleted as little as what is not there.
       if operation.kind == .forceDelete && refusal.code == .notFound { return .nothing }
@@ -132,6 +134,16 @@ extension RecordBatch {
       return .save(try planShare(entry, newest: newest, live: live, context: &context))
     }
     return .save(try planSave(entry, newest: newest, live: live, context: &context))
+  }
+
+  /// Users may change their own records, which the service makes, but not their roles.
+  private func checkUserRecord(_ change: RecordChange, _ live: StoredRecord?) throws {
+    guard let live, live.type == .users else {
+      throw ServiceError.badRequest("records of type 'Users' are made by the service alone")
+    }
+    if change.fields.contains(where: { $0.name == .roles }) {
+      throw ServiceError(.accessDenied, "\(Reason.writeNotPermitted): nobody sets their own roles")
+    }
   }
 
   private func checkName(of operation: RecordOperation, _ name: RecordName) throws {
@@ -199,7 +211,8 @@ extension RecordBatch {
     let (change, kind) = (entry.operation.record, entry.operation.kind)
     guard let type = change.type ?? live?.type else { throw ServiceError.badRequest("recordType is missing") }
     var merge = RecordMerge(
-      name: entry.name, zone: zone.id, scope: access.scope, schema: try schemas.draft(of: type),
+      name: entry.name, zone: zone.id, scope: access.scope,
+      schema: try schemas.draft(of: type, mayBeUsers: live != nil),
       assets: AssetLedger(context, spent: spentReceipts, in: transaction), live: live, seal: seal)
     try merge.apply(change, replaces: kind.replaces)
     schemas.keep(merge.schema)

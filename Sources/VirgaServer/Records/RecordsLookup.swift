@@ -17,6 +17,11 @@ extension Service {
       guard let record = try zone.visibleRecord(item.name, in: transaction) else {
         return .failure(RecordFailure(item.name, ServiceError(.notFound, Reason.recordNotFound)))
       }
+      do {
+        try zone.checkReading(of: record)
+      } catch let error as ServiceError {
+        return .failure(RecordFailure(item.name, error))
+      }
       return .record(try (item.desiredKeys.map { view($0) } ?? shared).envelope(of: record))
     }
     return .records(RecordsReply(records: records, syncToken: context.wantsSyncToken ? zone.syncToken : nil))

@@ -20,10 +20,11 @@ struct SchemaBook {
 
   /// The type as it stands.
   /// - Throws: `badRequest` for a name that no type may have, and for a type that production does not know.
-  mutating func draft(of type: RecordType) throws -> RecordTypeSchema {
+  /// - Parameter mayBeUsers: Whether the record is there already: nobody else makes users' records.
+  mutating func draft(of type: RecordType, mayBeUsers: Bool = false) throws -> RecordTypeSchema {
     if let draft = drafts[type] { return draft }
     // A schema may declare fields of the service's own types; that makes nobody else their author.
-    try checkIsOpen(type)
+    if type != .users || !mayBeUsers { try checkIsOpen(type) }
     if let known = try transaction.schema(of: type, container: container, environment: environment) {
       drafts[type] = known
       return known

@@ -1,4 +1,5 @@
-import VirgaModel
+package import VirgaModel
+package import VirgaSchema
 import VirgaWire
 
 // Each user who signed in has a record of the type `Users` in the public database, under their name. The service makes
@@ -56,5 +57,59 @@ extension Service {
         else { return nil }
         return UserIdentity(userRecordName: name, lookupInfo: info)
       })
+  }
+}
+
+extension ReadTransaction {
+  /// The roles of the container's own that a user has.
+  func roles(
+    of user: UserName, container: ContainerID, environment: Environment
+  ) throws -> Set<RoleName> {
+    let key = DatabaseKey(container: container, environment: environment, owner: nil)
+    guard let row = try zone(.default, in: key), let record = try record(RecordName(user.rawValue), in: row),
+      !record.isDeleted, record.type == .users
+    else { return [] }
+    do {
+      guard case .int64List(let numbers) = try Fields(json: record.fieldsJSON)[.roles]?.value else { return [] }
+      let known = try roles(of: container, in: environment).entries
+      return Set(known.filter { numbers.contains($0.number) }.map(\.role))
+    } catch {
+      guard error is WireError else { throw error }
+      throw StoreError.damaged("the record of user '\(user)' cannot be read")
+    }
+  }
+}
+
+extension Service {
+  /// Gives a user the roles of these names and takes all others: an operator's right, for nobody gives them to
+  /// themselves.
+  /// - Throws: `badRequest` for a role that the schema does not create.
+  package func setRoles(
+    _ names: [RoleName], of user: UserName, in transaction: any WriteTransaction, context: inout CallContext
+  ) throws {
+    let (container, environment) = (context.endpoint.container, context.endpoint.environment)
+    let known = try transaction.roles(of: container, in: environment).entries
+    let numbers = try names.map { name in
+      guard let entry = known.first(where: { $0.role == name }) else {
+        throw ServiceError.badRequest("the schema creates no role '\(name)'")
+      }
+      return entry.number
+    }
+    try ensureUserRecord(of: user, in: transaction, context: &context)
+    let key = DatabaseKey(container: container, environment: environment, owner: nil)
+    guard var row = try transaction.zone(.default, in: key),
+      let live = try transaction.record(RecordName(user.rawValue), in: row)
+    else { return }
+    var fields: Fields
+    do { fields = try Fields(json: live.fieldsJSON) } catch { throw ServiceError(error) }
+    fields[.roles] = Field(.int64List(numbers.sorted()))
+    row.sequence += 1
+    var next = live
+    next.sequence = row.sequence
+    next.modified = context.stamp(by: user)
+    next.fieldsJSON = fields.storedJSON
+    (next.assetChecksums, next.references) = fields.claims(parent: live.parent)
+    try transaction.put(next, in: row, replacing: live, keepsVersion: true)
+    try transaction.put(&row)
   }
 }

@@ -10,6 +10,7 @@ final class Harness {
   var random = SplitMix(seed: 1)
   var wakes: Set<String> = []
   var cipher: (any FieldCipher)?
+  var service = Service()
 
   struct Caller {
     var principal: Principal
@@ -61,12 +62,13 @@ final class Harness {
     context.wantsSyncToken = wishes.syncToken
     context.recordsPerPageMax = wishes.pageMax
     let start = context
+    let service = service
     let (reply, wakes) = try write { transaction in
       var context = start
       let reply =
         call.operation.isReadOnly
-        ? try Service().read(call, in: transaction, context: &context)
-        : try Service().write(call, in: transaction, context: &context)
+        ? try service.read(call, in: transaction, context: &context)
+        : try service.write(call, in: transaction, context: &context)
       return (reply, context.wakes)
     }
     self.wakes = wakes

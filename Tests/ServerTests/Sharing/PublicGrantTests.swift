@@ -1,0 +1,155 @@
+import Testing
+import VirgaModel
+import VirgaSchema
+import VirgaServer
+import VirgaWire
+
+/// Roles, grants, users' records and quotas.
+struct PublicGrantTests {
+  static let open = ZoneSelector()
+
+  private func modify(
+    _ harness: Harness, _ operation: RecordOperation, as caller: Harness.Caller = .alice
+  ) throws -> RecordResult {
+    try harness.modify(operation, zone: Self.open, as: caller, in: .open)
+  }
+
+  private func lookUp(
+    _ harness: Harness, _ name: RecordName, as caller: Harness.Caller
+  ) throws -> RecordResult {
+    try harness.lookUp([name], zone: Self.open, as: caller, in: .open)[0]
+  }
+
+  private func importSchema(_ text: String, _ harness: Harness) throws {
+    let endpoint = Endpoint(
+      container: "iCloud.test", environment: .development, scope: .public, operation: .recordsModify)
+    let start = CallContext(
+      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix(seed: 5), urls: TestURLs())
+    let schema = try Schema(text)
+    _ = try harness.write { transaction in
+      var context = start
+      return try Service().importSchema(schema, into: "iCloud.test", in: transaction, context: &context)
+    }
+  }
+
+  private func setRoles(_ names: [RoleName], of user: UserName, _ harness: Harness) throws {
+    let endpoint = Endpoint(
+      container: "iCloud.test", environment: .development, scope: .public, operation: .recordsModify)
+    let start = CallContext(
+      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix(seed: 5), urls: TestURLs())
+    try harness.write { transaction in
+      var context = start
+      try Service().setRoles(names, of: user, in: transaction, context: &context)
+    }
+  }
+
+  @Test func grantsOfATypeDecideInThePublicDatabase() throws {
+    let harness = Harness()
+    try importSchema(
+      """
+      DEFINE SCHEMA
+        CREATE ROLE Editor;
+        RECORD TYPE News (text STRING, GRANT READ TO _icloud, GRANT CREATE, WRITE TO Editor);
+        RECORD TYPE Diary (text STRING, GRANT READ, WRITE TO _creator, GRANT CREATE TO _icloud);
+        RECORD TYPE Board (text STRING, GRANT READ, CREATE, WRITE TO _world);
+      """, harness)
+    let news = RecordOperation.create("n", .text("x"), type: "News")
+    #expect(try modify(harness, news).failure?.error == ServiceError(.accessDenied, Reason.createNotPermitted))
+    try setRoles(["Editor"], of: "_alice", harness)
+    #expect(try modify(harness, news).code == nil)
+    #expect(try lookUp(harness, "n", as: .bob).code == nil)
+    #expect(
+      try lookUp(harness, "n", as: .world).failure?.error == ServiceError(.accessDenied, Reason.readNotPermitted))
+    let change = RecordOperation(.forceUpdate, RecordChange(name: "n", type: "News"))
+    #expect(try modify(harness, change, as: .bob).code == .accessDenied)
+    try setRoles(["Editor"], of: "_bob", harness)
+    #expect(try modify(harness, change, as: .bob).code == nil)
+    try setRoles([], of: "_bob", harness)
+    #expect(try modify(harness, .forceDelete("n"), as: .bob).code == .accessDenied)
+    #expect(try modify(harness, .forceDelete("n")).isDeleted)
+
+    #expect(try modify(harness, .create("d", .text("x"), type: "Diary")).code == nil)
+    #expect(try lookUp(harness, "d", as: .alice).code == nil)
+    #expect(try lookUp(harness, "d", as: .bob).code == .accessDenied)
+    #expect(try modify(harness, .create("b", .text("x"), type: "Board"), as: .world).code == nil)
+    #expect(try modify(harness, .forceDelete("b"), as: .world).isDeleted)
+  }
+
+  @Test func typesThatNobodyDeclaredHaveTheUsualGrants() throws {
+    let harness = Harness()
+    #expect(try modify(harness, .create("r", .text("x")), as: .world).code == .accessDenied)
+    #expect(try modify(harness, .create("r", .text("x"))).code == nil)
+    #expect(try lookUp(harness, "r", as: .world).code == nil)
+    #expect(try modify(harness, .force("r", .text("y")), as: .bob).code == .accessDenied)
+    #expect(try modify(harness, .create("r", .text("y")), as: .bob).code == .exists)
+    #expect(try modify(harness, .force("r", .text("y"))).code == nil)
+  }
+
+  @Test func aUsersRecordIsMadeByTheServiceAndChangedByThem() throws {
+    let harness = Harness()
+    #expect(try lookUp(harness, "_alice", as: .alice).code == .notFound)
+    #expect(try modify(harness, .create("_alice", type: "Users")).code == .badRequest)
+    #expect(try harness.call(.usersCaller, in: .open) == .user("_alice"))
+    #expect(try harness.call(.usersCurrent, in: .own) == .user("_alice"))
+    let record = try #require(try lookUp(harness, "_alice", as: .bob).record)
+    #expect(record.type == .users && record.created.user == "_alice")
+    let change = RecordOperation(.update, RecordChange(name: "_alice", tag: record.tag)).with {
+      $0.record.fields = [FieldChange("nick", Field(.string("Al")))]
+    }
+    #expect(try modify(harness, change, as: .bob).code == .badRequest)
+    #expect(try modify(harness, change).code == nil)
+    #expect(try modify(harness, .forceDelete("_alice")).code == .accessDenied)
+    let roles = RecordOperation(.forceUpdate, RecordChange(name: "_alice")).with {
+      $0.record.fields = [FieldChange("roles", Field(.int64List([1])))]
+    }
+    #expect(try modify(harness, roles).code == .accessDenied)
+  }
+
+  @Test func onlyNamesFindUsers() throws {
+    let harness = Harness()
+    _ = try harness.call(.usersCaller, as: .alice, in: .open)
+    let infos: [UserLookupInfo] = [
+      .emailAddress("alice@example.com"), .userRecordName("_nobody"), .userRecordName("_alice"), .phoneNumber("1"),
+    ]
+    let call = Call.usersLookup(UsersLookupRequest(lookupInfos: infos))
+    guard case .users(let users) = try harness.call(call, as: .bob, in: .open) else { return #expect(Bool(false)) }
+    #expect(users.map(\.userRecordName) == ["_alice"])
+    #expect(try harness.failure(call, as: .world, in: .open)?.code == .authenticationRequired)
+  }
+
+  @Test func aQuotaIsKeptAndFreedAgain() throws {
+    let harness = try Harness.withZone()
+    harness.service = Service(quotas: Quotas(userBytes: 2_000))
+    let text = String(repeating: "x", count: 900)
+    func save(_ name: RecordName, _ text: String) throws -> ServerErrorCode? {
+      try harness.modify(.force(name, .text(text))).code
+    }
+    #expect(try save("a", text) == nil)
+    #expect(try save("b", text) == nil)
+    let refusal = try #require(try harness.modify(.force("c", .text(text))).failure?.error)
+    #expect(refusal.code == .quotaExceeded && refusal.reason.hasPrefix(Reason.quotaExceeded))
+    #expect(try harness.record("c") == nil)
+    // What is there may be changed to as much or less, and what goes makes room.
+    #expect(try save("a", text) == nil)
+    #expect(try save("a", text + text) == .quotaExceeded)
+    #expect(try harness.modify(.forceDelete("b")).isDeleted)
+    #expect(try save("c", text) == nil)
+    try harness.deleteZone("Diary")
+    try harness.makeZone("Diary")
+    #expect(try save("a", text + text) == nil)
+    // Others have their own, and the public database has another.
+    #expect(try harness.modify(.create("r", .text(text + text)), zone: ZoneSelector(), in: .open).code == nil)
+  }
+
+  @Test func whatOthersWriteCountsForTheOwner() throws {
+    let world = try ShareWorld()
+    try world.shareWithBob()
+    world.harness.service = Service(quotas: Quotas(userBytes: 1_000))
+    let large = String(repeating: "x", count: 1_000)
+    #expect(try world.modify(.force("a", .text(large))).code == .quotaExceeded)
+    world.harness.service = Service(quotas: Quotas(publicBytes: 500))
+    #expect(try world.modify(.force("a", .text(large))).code == nil)
+    let open = RecordOperation.create("r", .text(large))
+    #expect(try world.harness.modify(open, zone: ZoneSelector(), in: .open).code == .quotaExceeded)
+  }
+}
