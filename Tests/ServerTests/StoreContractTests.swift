@@ -26,15 +26,16 @@ struct StoreContractTests {
   @Test(arguments: StoreKind.allCases)
   func databasesAreReplacedAndListed(kind: StoreKind) async throws {
     let store = try kind.open()
-    let rows = [
+    var rows = [
       DatabaseRow(key: publicDiary, incarnation: .max, sequence: 3),
       DatabaseRow(key: diary, incarnation: 1, sequence: .max),
     ]
-    try await store.write { (transaction) throws in
+    rows[1].usedBytes = 5_000_000_000
+    try await store.write { [rows] (transaction) throws in
       try transaction.put(DatabaseRow(key: diary, incarnation: 5))
       for row in rows { try transaction.put(row) }
     }
-    try await store.read { (transaction) throws in
+    try await store.read { [rows] (transaction) throws in
       #expect(try transaction.database(diary) == rows[1])
       #expect(try transaction.database(publicDiary) == rows[0])
       #expect(try transaction.databases() == rows)
@@ -54,6 +55,8 @@ struct StoreContractTests {
       zone.incarnation = .max
       zone.isDeleted = true
       zone.deletionReason = .encryptedDataReset
+      zone.sharing = .wholeZone
+      zone.usedBytes = 7_000_000_000
       try transaction.put(&zone)
       #expect(try transaction.zone("Notes", in: diary) == zone)
       return zone

@@ -10,7 +10,7 @@ import VirgaWire
 package final class Front: HTTPHandler {
   let configuration: FrontConfiguration
   let store: any Store
-  let service = Service()
+  let service: Service
   package let authenticator: Authenticator
   package let accounts: AccountRoutes
   let credentials: OperatorRoutes
@@ -26,6 +26,7 @@ package final class Front: HTTPHandler {
     store: any Store, secrets: ServerSecrets, configuration: FrontConfiguration
   ) throws(AssetFolderError) {
     self.configuration = configuration
+    service = Service(quotas: configuration.quotas)
     self.store = store
     self.secrets = secrets
     fieldKey = secrets.fieldKey

@@ -20,6 +20,8 @@ package struct FrontConfiguration: Sendable {
   package var log: @Sendable (String) -> Void = { _ in }
   /// Waits, where a fault on purpose asks for it.
   package var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
+  /// How much a database may hold.
+  package var quotas = Quotas()
   package var assetBytesMax: Int64 = Int64(Limits.assetBytesMax)
   /// How long a sign-in on a web page lasts, and one that the user wants to keep.
   package var signInAge = Limits.signInAge

@@ -49,9 +49,10 @@ final class PublicGrants {
     let rights = try rights(to: type, madeBy: live.map(\.created.user) ?? user)
     // What may create and change asks for both rights. A create over a record that is there fails because it is.
     let needsCreate = kind == .create || kind.mayCreate && live?.type != .users
+    let mayNotWrite = kind != .create && !rights.contains(.write)
+    if mayNotWrite && live != nil { return ServiceError(.accessDenied, Reason.writeNotPermitted) }
     if needsCreate && !rights.contains(.create) { return ServiceError(.accessDenied, Reason.createNotPermitted) }
-    if kind != .create && !rights.contains(.write) { return ServiceError(.accessDenied, Reason.writeNotPermitted) }
-    return nil
+    return mayNotWrite ? ServiceError(.accessDenied, Reason.writeNotPermitted) : nil
   }
 
   /// The grants of a type as its schema has them; a type that nobody declared has the usual ones.

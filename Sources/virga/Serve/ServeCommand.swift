@@ -44,6 +44,7 @@ enum ServeCommand {
       now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
     configuration.containers = options.containers.isEmpty ? nil : Set(options.containers)
     configuration.baseURL = options.baseURL
+    configuration.quotas = options.quotas
     configuration.signInAge = options.signInAge
     configuration.keptSignInAge = options.keptSignInAge
     configuration.operatorToken = try operatorToken()

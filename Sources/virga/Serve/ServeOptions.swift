@@ -20,6 +20,8 @@ struct ServeOptions: Sendable {
   var logFormat: EventLog.Format?
   /// A file of faults that happen on purpose.
   var faultsPath: String?
+  /// How much a database may hold.
+  var quotas = Quotas()
   /// How long a sign-in on a web page lasts, and one that the user wants to keep.
   var signInAge = Limits.signInAge
   var keptSignInAge = Limits.webTokenAge
@@ -45,6 +47,11 @@ struct ServeOptions: Sendable {
       .init(
         name: "--faults", value: "FILE",
         help: "Let things go wrong on purpose, in the development environment only; see docs/faults.md."),
+      .init(
+        name: "--user-quota", value: "BYTES",
+        help: "The most that a user's private database may hold, records and assets. Default: no bound."),
+      .init(
+        name: "--public-quota", value: "BYTES", help: "The same for a container's public database. Default: no bound."),
       .init(
         name: "--log", value: "FORMAT",
         help: "Write a line for each request to standard error: text (default) or json.",
@@ -90,6 +97,8 @@ struct ServeOptions: Sendable {
     }
     logFormat = try arguments.choice("--log")
     faultsPath = arguments.value("--faults")
+    quotas = Quotas(
+      userBytes: try Self.bytes("--user-quota", arguments), publicBytes: try Self.bytes("--public-quota", arguments))
     if let minutes = try Self.count("--sign-in-minutes", arguments) { signInAge = .seconds(minutes * 60) }
     if let days = try Self.count("--kept-sign-in-days", arguments) { keptSignInAge = .seconds(days * 86_400) }
     for text in arguments.values("--container") {
@@ -112,6 +121,14 @@ struct ServeOptions: Sendable {
       throw .usage(spec.name, "\(option) is a number from 1 to 1000000, not \(text)")
     }
     return count
+  }
+
+  private static func bytes(_ option: String, _ arguments: Arguments) throws(Failure) -> Int64? {
+    guard let text = arguments.value(option) else { return nil }
+    guard let bytes = Int64(text), bytes > 0 else {
+      throw .usage(spec.name, "\(option) is a number of bytes, not \(text)")
+    }
+    return bytes
   }
 
   /// Whether only this machine reaches the server.

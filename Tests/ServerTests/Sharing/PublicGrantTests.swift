@@ -49,9 +49,9 @@ struct PublicGrantTests {
       """
       DEFINE SCHEMA
         CREATE ROLE Editor;
-        RECORD TYPE News (text STRING, GRANT READ TO _icloud, GRANT CREATE, WRITE TO Editor);
-        RECORD TYPE Diary (text STRING, GRANT READ, WRITE TO _creator, GRANT CREATE TO _icloud);
-        RECORD TYPE Board (text STRING, GRANT READ, CREATE, WRITE TO _world);
+        RECORD TYPE News (text STRING, GRANT READ TO "_icloud", GRANT CREATE, WRITE TO Editor);
+        RECORD TYPE Diary (text STRING, GRANT READ, WRITE TO "_creator", GRANT CREATE TO "_icloud");
+        RECORD TYPE Board (text STRING, GRANT READ, CREATE, WRITE TO "_world");
       """, harness)
     let news = RecordOperation.create("n", .text("x"), type: "News")
     #expect(try modify(harness, news).failure?.error == ServiceError(.accessDenied, Reason.createNotPermitted))
