@@ -51,7 +51,7 @@ let package = Package(
     module(
       "VirgaCloudKit",
       ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSync", "VirgaPredicates", "CCurl"]),
-    module("CloudKit", ["VirgaCloudKit"]),
+    module("CloudKit", ["VirgaCloudKit", "VirgaPredicates"]),
 
     // Programs.
     .executableTarget(
@@ -89,6 +89,7 @@ let package = Package(
         "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "VirgaSync", "VirgaPredicates",
         "VirgaCloudKit", "CloudKit",
       ]),
+    tests("PredicateTests", ["TestSupport", "VirgaModel", "VirgaPredicates"]),
     tests("SyncTests", ["VirgaModel", "VirgaSync"]),
     tests(
       "EndToEndTests", ["TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSQLite", "CloudKit", "virga"]),

@@ -1,1 +1,3 @@
 @_exported public import VirgaCloudKit
+// For `NSPredicate(format:)` and `NSSortDescriptor(key:ascending:)`.
+@_exported public import VirgaPredicates

@@ -3,6 +3,9 @@ import Synchronization
 import VirgaPredicates
 
 /// Which records are wanted: a type, a condition, an order.
+///
+/// A predicate that no query can state is refused when the query is run, with `CKError.invalidArguments`; Apple's
+/// framework raises an exception when the query is made. `NSPredicate(value: true)` asks for all records.
 public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked because predicates and sort descriptors are not marked Sendable on Linux; both are immutable, and the
   // array of descriptors is guarded by the mutex.
@@ -32,6 +35,13 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
   private struct Archived: Codable {
     var recordType: String
     var predicateFormat: String?
+    var sorts: [Sort]?
+
+    struct Sort: Codable {
+      var key: String
+      var ascending: Bool
+      var origin: [Double]?
+    }
   }
 
   public static var supportsSecureCoding: Bool { true }
@@ -41,10 +51,25 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
       let predicate = NSPredicate.predicate(archivedFormat: archived.predicateFormat)
     else { return nil }
     self.init(recordType: archived.recordType, predicate: predicate)
+    sortDescriptors = archived.sorts?.map { sort in
+      guard let origin = sort.origin, origin.count == 2 else {
+        return NSSortDescriptor(key: sort.key, ascending: sort.ascending)
+      }
+      let place = CLLocation(latitude: origin[0], longitude: origin[1])
+      let descriptor = CKLocationSortDescriptor(key: sort.key, relativeLocation: place)
+      return sort.ascending ? descriptor : descriptor.reversedSortDescriptor as? NSSortDescriptor ?? descriptor
+    }
   }
 
+  /// A predicate or a sort that is a block is left out: without its predicate a query cannot be read back.
   public func encode(with coder: NSCoder) {
-    coder.archive(Archived(recordType: recordType, predicateFormat: predicate.archivedFormat))
+    let sorts = sortDescriptors?.compactMap { descriptor in
+      (descriptor as? any QuerySortDescriptor).map { sort in
+        Archived.Sort(
+          key: sort.sortKey, ascending: sort.ascending, origin: sort.sortOrigin.map { [$0.latitude, $0.longitude] })
+      }
+    }
+    coder.archive(Archived(recordType: recordType, predicateFormat: predicate.archivedFormat, sorts: sorts))
   }
 
   public func copy(with zone: NSZone? = nil) -> Any {

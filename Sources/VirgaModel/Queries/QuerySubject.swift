@@ -1,0 +1,72 @@
+/// A record as a query looks at it.
+public struct QuerySubject: Sendable {
+  public var id: RecordID
+  public var fields: Fields
+  public var created: RecordStamp?
+  public var modified: RecordStamp?
+  public var parent: Reference?
+  public var share: Reference?
+
+  public init(id: RecordID, fields: Fields, created: RecordStamp? = nil, modified: RecordStamp? = nil) {
+    self.id = id
+    self.fields = fields
+    self.created = created
+    self.modified = modified
+  }
+
+  public init(_ record: Record) {
+    self.init(id: record.id, fields: record.fields, created: record.created, modified: record.modified)
+    parent = record.parent
+    share = record.share
+  }
+
+  /// The value of a field that can be compared: none for a missing or encrypted one.
+  public func value(of field: QueryField) -> FieldValue? {
+    switch field {
+    case .field(let name):
+      guard let field = fields[name], !field.isEncrypted else { return nil }
+      return field.value
+    case .system(let field): return value(of: field)
+    case .anySearchable: return nil
+    }
+  }
+
+  private func value(of field: SystemField) -> FieldValue? {
+    switch field {
+    case .recordID: .reference(Reference(recordName: id.name))
+    case .createdBy: created.map { .user($0.user) }
+    case .modifiedBy: modified.map { .user($0.user) }
+    case .createTime: created.map { .timestamp($0.time) }
+    case .modTime: modified.map { .timestamp($0.time) }
+    case .parent: parent.map { .reference($0) }
+    case .share: share.map { .reference($0) }
+    case .etag: nil
+    }
+  }
+
+  /// All words of the fields that hold text.
+  /// - Parameter fields: Which of them to search; `nil` searches all that are not encrypted.
+  func tokens(in names: [FieldName]?) -> Set<String> {
+    var found: Set<String> = []
+    for element in fields where !element.field.isEncrypted && names?.contains(element.name) ?? true {
+      found.formUnion(element.field.value.searchTokens)
+    }
+    return found
+  }
+}
+
+extension FieldValue {
+  /// A user's record lies in the default zone of the public database, but as the owner of a stamp only its name counts.
+  fileprivate static func user(_ name: UserName) -> FieldValue {
+    .reference(Reference(recordName: RecordName(name.rawValue)))
+  }
+
+  /// The words of a text or of a list of texts.
+  public var searchTokens: Set<String> {
+    switch self {
+    case .string(let text): Set(SearchTokens.tokens(of: text))
+    case .stringList(let texts): texts.reduce(into: []) { $0.formUnion(SearchTokens.tokens(of: $1)) }
+    default: []
+    }
+  }
+}
