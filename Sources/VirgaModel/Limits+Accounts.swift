@@ -33,6 +33,10 @@ extension Limits {
   public static let originsPerTokenMax = 100
   /// Bytes of the address at which the sign-in page hands a token over.
   public static let callbackLengthMax = 2_048
+  /// The greatest rate or burst of requests that can be set.
+  public static let rateMax = 100_000
+  /// Users or addresses whose requests are counted at a time.
+  public static let rateKeysMax = 100_000
   /// Sign-ins that one address may have under way.
   public static let signInsPerAddressMax = 20
   /// How long a sign-in on a web page lasts (Web Services Reference: 30 minutes).

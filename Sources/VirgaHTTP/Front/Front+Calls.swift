@@ -11,6 +11,7 @@ extension Front {
         throw ServiceError(.notFound, "there is no container \(endpoint.container) on this server")
       }
       let authentication = try await authenticator.authenticate(request, for: endpoint)
+      try rates.admit(authentication.principal, now: configuration.now())
       guard case .bytes(let body) = request.body else { throw ServiceError.badRequest("the body is not in memory") }
       let call = try Call(decoding: body, for: endpoint.operation)
       let context = context(for: endpoint, authentication.principal, request.head)

@@ -14,6 +14,7 @@ package final class Front: HTTPHandler {
   package let authenticator: Authenticator
   package let accounts: AccountRoutes
   let credentials: OperatorRoutes
+  let rates: RequestRates
   let assets: AssetFolder
   let polls: PollTable
   let secrets: ServerSecrets
@@ -44,6 +45,7 @@ package final class Front: HTTPHandler {
     accounts = AccountRoutes(
       authenticator: authenticator, signInAge: configuration.signInAge, keptSignInAge: configuration.keptSignInAge)
     credentials = OperatorRoutes(authenticator: authenticator)
+    rates = RequestRates(address: configuration.addressRate, user: configuration.userRate)
   }
 
   // MARK: HTTPHandler
@@ -59,7 +61,9 @@ package final class Front: HTTPHandler {
         _ = try urls(for: head).claim(ticket: ticket, now: configuration.now())
         return .stream(directory: assets.uploads, limit: configuration.assetBytesMax)
       } catch {
-        return .refuse(refusal(error, head))
+        var response = refusal(error, head)
+        if let origin = head.headers["Origin"] { response.allow(origin: origin) }
+        return .refuse(response)
       }
     case .download, .push, .health, .metrics, .preflight, .wrongMethod, .notFound, .malformed:
       return .buffer(limit: 65_536)
@@ -85,6 +89,12 @@ package final class Front: HTTPHandler {
   }
 
   private func answer(_ request: HTTPRequest, at route: Route) async -> HTTPResponse {
+    if route.isRated {
+      do { try rates.admit(address: request.callerAddress, now: configuration.now()) } catch {
+        if case .file(let file) = request.body { await assets.remove(upload: file.path) }
+        return failure(error)
+      }
+    }
     switch route {
     case .call(let endpoint): return await call(endpoint, request)
     case .account: return await accounts.respond(to: request)
@@ -120,6 +130,8 @@ package final class Front: HTTPHandler {
     if refusal.status == 507 { error.retryAfterSeconds = 30 }
     var response = failure(error)
     response.status = refusal.status
+    // Who asks is not known here, and a page should read why it was refused.
+    response.allow(origin: "*")
     return response
   }
 

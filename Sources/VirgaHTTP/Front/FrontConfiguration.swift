@@ -23,6 +23,9 @@ package struct FrontConfiguration: Sendable {
   /// How much a database may hold.
   package var quotas = Quotas()
   package var assetBytesMax: Int64 = Int64(Limits.assetBytesMax)
+  /// How often one address and one user may ask; `nil` for as often as they like.
+  package var addressRate: Rate?
+  package var userRate: Rate?
   /// How long a sign-in on a web page lasts, and one that the user wants to keep.
   package var signInAge = Limits.signInAge
   package var keptSignInAge = Limits.webTokenAge

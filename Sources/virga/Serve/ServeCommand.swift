@@ -45,6 +45,8 @@ enum ServeCommand {
     configuration.containers = options.containers.isEmpty ? nil : Set(options.containers)
     configuration.baseURL = options.baseURL
     configuration.quotas = options.quotas
+    configuration.userRate = options.userRate
+    configuration.addressRate = options.addressRate
     configuration.signInAge = options.signInAge
     configuration.keptSignInAge = options.keptSignInAge
     configuration.operatorToken = try operatorToken()

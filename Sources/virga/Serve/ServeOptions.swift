@@ -22,6 +22,9 @@ struct ServeOptions: Sendable {
   var faultsPath: String?
   /// How much a database may hold.
   var quotas = Quotas()
+  /// How often one user and one address may ask; `nil` for as often as they like.
+  var userRate: Rate?
+  var addressRate: Rate?
   /// How long a sign-in on a web page lasts, and one that the user wants to keep.
   var signInAge = Limits.signInAge
   var keptSignInAge = Limits.webTokenAge
@@ -56,6 +59,13 @@ struct ServeOptions: Sendable {
         name: "--log", value: "FORMAT",
         help: "Write a line for each request to standard error: text (default) or json.",
         valueIfBare: "text"),
+      .init(
+        name: "--user-rate", value: "N[:BURST]",
+        help: "Requests a second of one user, and at once; more are told to wait. 'off' for no limit.\n"
+          + "Default: off on loopback, else 50:500."),
+      .init(
+        name: "--address-rate", value: "N[:BURST]",
+        help: "The same for one address. Default: off on loopback, else 200:2000."),
       .init(name: "--sign-in-minutes", value: "N", help: "How long a sign-in on a web page lasts. Default: 30."),
       .init(
         name: "--kept-sign-in-days", value: "N",
@@ -105,6 +115,10 @@ struct ServeOptions: Sendable {
       if let objection = NameRule.name.objection(to: text) { throw .usage(name, "--container \(objection)") }
       containers.append(ContainerID(text))
     }
+    userRate = try Self.rate(
+      "--user-rate", arguments, default: isLoopback ? nil : Rate(perSecond: 50, burst: 500))
+    addressRate = try Self.rate(
+      "--address-rate", arguments, default: isLoopback ? nil : Rate(perSecond: 200, burst: 2_000))
     policy = try arguments.choice("--enrolment") ?? (isLoopback ? .open : .invite)
     if var url = arguments.value("--base-url") {
       guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
@@ -113,6 +127,15 @@ struct ServeOptions: Sendable {
       while url.hasSuffix("/") { url.removeLast() }
       baseURL = url
     }
+  }
+
+  private static func rate(_ option: String, _ arguments: Arguments, default usual: Rate?) throws(Failure) -> Rate? {
+    guard let text = arguments.value(option) else { return usual }
+    if text == "off" { return nil }
+    guard let rate = Rate(text) else {
+      throw .usage(spec.name, "\(option) is N, N:BURST or off, with numbers from 1 to \(Limits.rateMax), not \(text)")
+    }
+    return rate
   }
 
   private static func count(_ option: String, _ arguments: Arguments) throws(Failure) -> Int? {

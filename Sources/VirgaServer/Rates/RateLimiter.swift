@@ -1,0 +1,54 @@
+package import VirgaModel
+
+/// How often something may happen: so many times a second in the long run, and so many times at once.
+package struct Rate: Hashable, Sendable {
+  package var perSecond: Int
+  package var burst: Int
+
+  /// - Precondition: Both are from 1 to `Limits.rateMax`.
+  package init(perSecond: Int, burst: Int) {
+    precondition(
+      (1...Limits.rateMax).contains(perSecond) && (1...Limits.rateMax).contains(burst), "a rate out of range")
+    self.perSecond = perSecond
+    self.burst = burst
+  }
+
+  /// Reads `50` or `50:500`; the burst is ten seconds' worth if it is left out. `nil` for anything else.
+  package init?(_ text: String) {
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false).map { Int($0) }
+    guard parts.count <= 2, let first = parts[0], (1...Limits.rateMax).contains(first) else { return nil }
+    let burst = parts.count == 2 ? parts[1] : min(first * 10, Limits.rateMax)
+    guard let burst, (1...Limits.rateMax).contains(burst) else { return nil }
+    self.init(perSecond: first, burst: burst)
+  }
+}
+
+/// A token bucket for each user or address, kept as one number: the moment at which the bucket will be full again
+/// (the generic cell rate algorithm, ITU-T I.371).
+package struct RateLimiter: Sendable {
+  private let rate: Rate
+  /// Microseconds since 1970 at which each bucket is full; missing for full ones.
+  private var full: [String: Int64] = [:]
+
+  package init(_ rate: Rate) { self.rate = rate }
+
+  /// Lets one through, or says how long to wait. Whoever waits that long is let through if nobody else of the same key
+  /// comes first; a refusal costs nothing.
+  /// - Complexity: O(1), but once in `Limits.rateKeysMax` new keys all are looked at.
+  package mutating func admit(_ key: String, now: Timestamp) -> Duration? {
+    let interval = 1_000_000 / Int64(rate.perSecond)
+    let moment = now.milliseconds * 1_000
+    let start = max(full[key] ?? moment, moment)
+    let wait = start - moment - Int64(rate.burst - 1) * interval
+    if wait > 0 { return .microseconds(wait) }
+    if full[key] == nil, full.count >= Limits.rateKeysMax { forgetSome(moment) }
+    full[key] = start + interval
+    return nil
+  }
+
+  /// Drops full buckets and, if that is not enough, all: better lenient for a moment than slow or out of memory.
+  private mutating func forgetSome(_ moment: Int64) {
+    full = full.filter { $0.value > moment }
+    if full.count >= Limits.rateKeysMax { full = [:] }
+  }
+}
