@@ -6,11 +6,14 @@ public import VirgaWire
 public struct Service: Sendable {
   /// How much a database may hold.
   public var quotas: Quotas
+  /// Changes that a zone has seen up to which a query reads its records without an index.
+  package var recordsScannedPerZoneMax: Int64 = Int64(Limits.recordsScannedPerZoneMax)
 
   public init(quotas: Quotas = Quotas()) { self.quotas = quotas }
 
   /// Performs a call that only reads.
-  /// - Throws: `ServiceError` when the call fails as a whole, `StoreError` when the store does.
+  /// - Throws: `ServiceError` when the call fails as a whole, `StoreError` when the store does, and `WriteNeeded` for a
+  ///   query that must first make an index: perform the call as a write.
   public func read(_ call: Call, in transaction: any ReadTransaction, context: inout CallContext) throws -> Reply {
     try checkContainer(context.endpoint.container)
     return try performRead(call, in: transaction, context: &context)
@@ -20,6 +23,7 @@ public struct Service: Sendable {
     _ call: Call, in transaction: any ReadTransaction, context: inout CallContext
   ) throws -> Reply {
     switch call {
+    case .recordsQuery(let request): try queryRecords(request, in: transaction, writer: nil, context: context)
     case .recordsLookup(let request): try lookUpRecords(request, in: transaction, context: context)
     case .recordsChanges(let request): try recordChanges(request, in: transaction, context: context)
     case .zonesList: try listZones(in: transaction, context: context)
@@ -50,6 +54,8 @@ public struct Service: Sendable {
     _ call: Call, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {
     switch call {
+    case .recordsQuery(let request):
+      try queryRecords(request, in: transaction, writer: transaction, context: context)
     case .recordsModify(let request): try modifyRecords(request, in: transaction, context: &context)
     case .recordsAccept(let request): try acceptShares(request, in: transaction, context: &context)
     case .usersCaller, .usersCurrent: try callingUser(in: transaction, context: &context)

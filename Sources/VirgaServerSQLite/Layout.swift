@@ -99,5 +99,20 @@ enum Layout {
       UPDATE database SET used_bytes =
         coalesce((SELECT sum(used_bytes) FROM zone WHERE zone.database = database.id AND zone.deleted = 0), 0);
       """),
+    Migration(
+      3,
+      """
+      -- Indexes of records are made when a query first asks for them, and are kept up by every write from then on. So
+      -- there is nothing to fill here.
+      CREATE TABLE record_index (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        zone INTEGER NOT NULL, type TEXT NOT NULL, definition TEXT NOT NULL,
+        UNIQUE (zone, type, definition)
+      ) STRICT;
+      CREATE TABLE index_entry (
+        record_index INTEGER NOT NULL, key BLOB NOT NULL, name TEXT NOT NULL,
+        PRIMARY KEY (record_index, key, name)
+      ) STRICT, WITHOUT ROWID;
+      """),
   ]
 }

@@ -18,6 +18,7 @@ extension Call {
 
   private init(reading reader: inout JSONReader, for operation: Operation) throws(WireError) {
     switch operation {
+    case .recordsQuery: self = .recordsQuery(try RecordsQueryRequest(reading: &reader))
     case .recordsModify: self = .recordsModify(try RecordsModifyRequest(reading: &reader))
     case .recordsLookup: self = .recordsLookup(try RecordsLookupRequest(reading: &reader))
     case .recordsChanges: self = .recordsChanges(try ZoneChangesRequest(reading: &reader))
@@ -57,6 +58,9 @@ extension Call {
   private func checkCount() throws(ServiceError) {
     let (what, observed, limit): (String, Int, Int)
     switch self {
+    case .recordsQuery(let request):
+      let count = request.query.filters.count + request.query.sorts.count
+      (what, observed, limit) = ("filters and sorts", count, Limits.queryPartsMax)
     case .recordsModify(let request):
       (what, observed, limit) = ("operations", request.operations.count, Limits.operationsPerRequestMax)
     case .recordsLookup(let request):
@@ -87,6 +91,7 @@ extension Call {
   public func encoded() -> [UInt8] {
     var writer = JSONWriter(capacity: 1_024)
     switch self {
+    case .recordsQuery(let request): request.write(into: &writer)
     case .recordsModify(let request): request.write(into: &writer)
     case .recordsLookup(let request): request.write(into: &writer)
     case .recordsChanges(let request): request.write(into: &writer)

@@ -2,6 +2,7 @@ public import VirgaModel
 
 /// A decoded request of the service.
 public enum Call: Hashable, Sendable {
+  case recordsQuery(RecordsQueryRequest)
   case recordsModify(RecordsModifyRequest)
   case recordsLookup(RecordsLookupRequest)
   case recordsChanges(ZoneChangesRequest)
@@ -25,6 +26,7 @@ public enum Call: Hashable, Sendable {
 
   public var operation: Operation {
     switch self {
+    case .recordsQuery: .recordsQuery
     case .recordsModify: .recordsModify
     case .recordsLookup: .recordsLookup
     case .recordsChanges: .recordsChanges
@@ -51,7 +53,7 @@ public enum Call: Hashable, Sendable {
 
 /// The answer to a call that did not fail as a whole.
 public enum Reply: Hashable, Sendable {
-  /// `records/modify` and `records/lookup`.
+  /// `records/query`, `records/modify` and `records/lookup`.
   case records(RecordsReply)
   /// `records/changes`.
   case recordChanges(ZoneChangesPage)

@@ -2,6 +2,7 @@ public import VirgaModel
 
 /// The operations of the service, by the end of their path.
 public enum Operation: String, Hashable, Sendable, CaseIterable {
+  case recordsQuery = "records/query"
   case recordsModify = "records/modify"
   case recordsLookup = "records/lookup"
   case recordsChanges = "records/changes"
@@ -38,9 +39,9 @@ public enum Operation: String, Hashable, Sendable, CaseIterable {
   /// Whether the operation leaves the data as they are, so that it may run beside others.
   public var isReadOnly: Bool {
     switch self {
-    case .recordsLookup, .recordsChanges, .zonesList, .zonesLookup, .zonesChanges, .changesDatabase, .changesZone,
-      .subscriptionsList, .subscriptionsLookup, .assetsUpload, .recordsResolve, .usersDiscover, .usersLookupEmail,
-      .usersLookupID, .usersLookupPhone, .usersLookupContacts:
+    case .recordsQuery, .recordsLookup, .recordsChanges, .zonesList, .zonesLookup, .zonesChanges, .changesDatabase,
+      .changesZone, .subscriptionsList, .subscriptionsLookup, .assetsUpload, .recordsResolve,
+      .usersDiscover, .usersLookupEmail, .usersLookupID, .usersLookupPhone, .usersLookupContacts:
       true
     // A caller's user record is made when they first ask who they are.
     case .recordsModify, .recordsAccept, .zonesModify, .subscriptionsModify, .tokensCreate, .tokensRegister,

@@ -78,7 +78,7 @@ extension Reply {
 
   private init(reading reader: inout JSONReader, for operation: Operation, in zone: ZoneID) throws(WireError) {
     switch operation {
-    case .recordsModify, .recordsLookup: self = .records(try RecordsReply(reading: &reader, in: zone))
+    case .recordsQuery, .recordsModify, .recordsLookup: self = .records(try RecordsReply(reading: &reader, in: zone))
     case .recordsChanges:
       guard case .page(let page) = try ZoneChangesResult(reading: &reader, in: zone) else {
         throw reader.mismatch("a page of records")

@@ -73,7 +73,7 @@ struct StorePropertyTests {
   ) throws {
     var zone = try zone(transaction, &random)
     let moment = Timestamp(milliseconds: Int64.random(in: 0...max(1, zone.sequence), using: &random))
-    switch Int.random(in: 0..<20, using: &random) {
+    switch Int.random(in: 0..<21, using: &random) {
     case 0..<9: try save(transaction, &zone, &random)
     case 9:
       var database = try #require(try transaction.database(diary))
@@ -113,6 +113,7 @@ struct StorePropertyTests {
             pushToken: try pick(tokens, &random), coalescingKey: key + "\(Int.random(in: 0..<9, using: &random))",
             payload: [UInt8.random(in: 0...255, using: &random)]))
       }
+    case 20: try changeIndexes(of: zone, transaction, &random)
     case 17:
       let waiting = try transaction.notifications(for: try pick(tokens, &random), limit: 5)
       try transaction.removeNotifications(waiting.map(\.id))
@@ -124,6 +125,24 @@ struct StorePropertyTests {
       let name = try pick(names, &random)
       seen.append("\(String(describing: try transaction.version(position, of: name, in: zone)))")
       seen.append("\(try transaction.versions(of: name, in: zone))")
+    }
+  }
+
+  /// Indexes of what records have besides their fields, which are no JSON here.
+  private static let indexes = [
+    IndexDefinition("Entry", .values, []), IndexDefinition("Entry", .values, [.init("___modTime", descending: true)]),
+    IndexDefinition("Photo", .values, [.init("___createdBy"), .init("___recordID", descending: true)]),
+    IndexDefinition("Photo", .values, [.init("___parent")]), IndexDefinition("Entry", .words, [.init("___modTime")]),
+  ]
+
+  private static func changeIndexes(
+    of zone: ZoneRow, _ transaction: any WriteTransaction, _ random: inout SeededRandom
+  ) throws {
+    let definition = try pick(indexes, &random)
+    if let index = try transaction.indexes(of: zone).first(where: { $0.definition == definition }) {
+      if Bool.random(using: &random) { try transaction.removeIndex(index, of: zone) }
+    } else {
+      _ = try transaction.makeIndex(definition, of: zone)
     }
   }
 

@@ -69,7 +69,7 @@ struct StoreSQLiteTests {
   @Test func aFolderOfANewerVersionIsRefusedAndLeftAsItIs() async throws {
     try await fill()
     try Connection(path: database).execute("PRAGMA user_version = 99; PRAGMA journal_mode = DELETE")
-    #expect(try refusal() == .newerVersion(found: 99, known: 2))
+    #expect(try refusal() == .newerVersion(found: 99, known: 3))
     let mode = try Connection(path: database).first("PRAGMA journal_mode") { $0.text(0) }
     #expect(mode == "delete")
   }
@@ -124,7 +124,21 @@ struct StoreSQLiteTests {
     }
   }
 
-  @Test func theFirstLayoutHasTheTablesOfTheRelease() throws {
+  @Test func aFileWithoutIndexesIsBroughtToTheNewestLayout() async throws {
+    try await fill()
+    try Connection(path: database).execute(
+      "DROP TABLE record_index; DROP TABLE index_entry; PRAGMA user_version = 2")
+    let store = try open()
+    let row = try await store.reading { try $0.zone("Notes", in: diary) }
+    let zone = try #require(row)
+    let definition = IndexDefinition("Entry", .values, [])
+    let index = try await store.writing { try $0.makeIndex(definition, of: zone) }
+    let found = try await store.reading { try ($0.entries(of: index, in: zone).count, $0.changes(in: zone).count) }
+    #expect(found.0 == found.1)
+    store.close()
+  }
+
+  @Test func theLayoutHasItsTables() throws {
     try open().close()
     let connection = try Connection(path: database)
     let tables = try connection.query(
@@ -132,9 +146,10 @@ struct StoreSQLiteTests {
     ) { $0.text(0) }
     #expect(
       tables == [
-        "asset", "claim", "database", "entity", "notification", "record", "reference", "version", "word", "zone",
+        "asset", "claim", "database", "entity", "index_entry", "notification", "record", "record_index", "reference",
+        "version", "word", "zone",
       ])
-    #expect(try connection.first("PRAGMA user_version") { $0.int(0) } == 2)
+    #expect(try connection.first("PRAGMA user_version") { $0.int(0) } == 3)
     #expect(try connection.first("PRAGMA journal_mode") { $0.text(0) } == "wal")
     #expect(try connection.first("PRAGMA integrity_check") { $0.text(0) } == "ok")
   }

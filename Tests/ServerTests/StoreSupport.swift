@@ -102,6 +102,22 @@ extension ReadTransaction {
     return records
   }
 
+  /// The entries of an index in a range, each checked against its record.
+  func entries(
+    of index: RecordIndex, in zone: ZoneRow, from lower: [UInt8] = [], to upper: [UInt8] = [0xff],
+    after position: IndexEntry? = nil, limit: Int = .max
+  ) throws -> [IndexEntry] {
+    var entries: [IndexEntry] = []
+    let range = IndexRange(lower: lower, upper: upper)
+    try self.entries(of: index, of: zone, in: range, after: position) { entry, record in
+      guard entries.count < limit else { return false }
+      if record.name != entry.name || record.isDeleted { throw StoreError.damaged("an entry of another record") }
+      entries.append(entry)
+      return true
+    }
+    return entries
+  }
+
   func changes(in zone: ZoneRow, before position: Int64, limit: Int = .max) throws -> [StoredRecord] {
     var records: [StoredRecord] = []
     try changes(in: zone, before: position, limit: limit) {
@@ -120,6 +136,7 @@ struct StoreContents: Hashable, Sendable {
     var reversed: [RecordName]
     var versions: [RecordName: [StoredRecord]]
     var references: [StoredReference: [RecordName]]
+    var indexes: [[IndexEntry]] = []
   }
 
   var databases: [DatabaseRow] = []
@@ -140,6 +157,9 @@ struct StoreContents: Hashable, Sendable {
         var zone = Zone(
           row: row, records: try transaction.changes(in: row),
           reversed: try transaction.changes(in: row, before: .max).map(\.name), versions: [:], references: [:])
+        for index in try transaction.indexes(of: row) {
+          zone.indexes.append(try transaction.entries(of: index, in: row))
+        }
         for name in names {
           zone.versions[name] = try transaction.versions(of: name, in: row)
           for kind in [StoredReference.Kind.deleteSelf, .validate, .parent] {

@@ -24,6 +24,24 @@ import VirgaModel
     lookup.numbersAsStrings = true
     var changes = ZoneChangesRequest(zone: zone, syncToken: "AQ==", resultsLimit: 200)
     changes.desiredRecordTypes = ["Trip"]
+    var trips = RecordsQueryRequest(
+      Query(
+        "Trip",
+        filters: [
+          QueryFilter("name", .beginsWith, .string("Ro")), QueryFilter("stays", .listContainsAny, .int64List([.max])),
+          QueryFilter("place", .near, .location(Location(latitude: 41.9, longitude: 12)), distance: 1_500.5),
+          QueryFilter("___createdBy", .equals, .reference(Reference(recordName: "_0a1b"))),
+          QueryFilter("nights", .greaterThan, .int64(3), isTagged: false),
+          QueryFilter(.anySearchable, .containsAllTokens, .string("rome rain")),
+        ],
+        sorts: [
+          QuerySort("name", ascending: false), QuerySort("___modTime"),
+          QuerySort("place", origin: Location(latitude: 1, longitude: -2)),
+        ]), zone: zone)
+    trips.resultsLimit = 20
+    trips.continuationMarker = "AQ=="
+    trips.desiredKeys = ["name"]
+    trips.numbersAsStrings = true
     var query = Subscription(id: "q", kind: .query(json: Array(#"{"recordType":"Trip"}"#.utf8), zone: zone))
     query.firesOn = ["create", "delete"]
     query.firesOnce = true
@@ -33,6 +51,8 @@ import VirgaModel
     var silent = Subscription(id: "z", kind: .zone(zone))
     silent.notificationInfo.shouldSendContentAvailable = true
     return [
+      ("records-query", .recordsQuery(trips)),
+      ("records-query-wide", .recordsQuery(RecordsQueryRequest(Query("Trip"), zoneWide: true))),
       ("records-modify", .recordsModify(modify)),
       ("records-lookup", .recordsLookup(lookup)),
       ("records-changes", .recordsChanges(changes)),

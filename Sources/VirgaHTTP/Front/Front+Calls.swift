@@ -33,9 +33,13 @@ extension Front {
 
   func run(_ call: Call, _ context: CallContext) async throws -> Reply {
     if call.operation.isReadOnly {
-      return try await store.read { [service] transaction in
-        var context = context
-        return try service.read(call, in: transaction, context: &context)
+      do {
+        return try await store.read { [service] transaction in
+          var context = context
+          return try service.read(call, in: transaction, context: &context)
+        }
+      } catch is WriteNeeded {
+        // The first query of its kind makes an index.
       }
     }
     let (reply, wakes) = try await store.write { [service] transaction in

@@ -30,6 +30,13 @@ extension SchemaRecordType {
   }
 }
 
+extension SchemaField {
+  /// The field as a line of its record type's statement.
+  package var text: String {
+    ([quotedIfNeeded(name.rawValue), type.name] + indexes.words).joined(separator: " ")
+  }
+}
+
 private func quotedIfNeeded(_ name: String) -> String {
   let isReserved = SchemaKeyword(rawValue: name.uppercased())?.needsQuotes ?? false
   return isReserved || SchemaLexer.objection(toPlain: name) != nil ? "\"\(name)\"" : name

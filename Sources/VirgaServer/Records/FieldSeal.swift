@@ -14,7 +14,7 @@ public protocol FieldCipher: Sendable {
 /// Sealed fields are stored as a byte 1 and then the fields' JSON, in which each encrypted value is the Base64 of its
 /// sealed JSON. Fields without encrypted values are stored as they travel.
 struct FieldSeal {
-  private static let mark: UInt8 = 1
+  static let mark: UInt8 = 1
 
   private let cipher: (any FieldCipher)?
   private let place: [UInt8]

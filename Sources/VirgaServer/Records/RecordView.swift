@@ -68,7 +68,7 @@ extension FieldSeal {
 
 extension StoredRecord {
   /// What a store gives back it was given; anything else is damage, and no fault of the caller's.
-  fileprivate func reading<Value>(_ json: [UInt8], _ read: ([UInt8]) throws -> Value) throws -> Value {
+  func reading<Value>(_ json: [UInt8], _ read: ([UInt8]) throws -> Value) throws -> Value {
     do {
       return try read(json)
     } catch let error as WireError {

@@ -5,6 +5,7 @@ final class MemoryTables {
   var databases: [DatabaseKey: MemoryDatabase] = [:]
   var zones: [Int64: MemoryZone] = [:]
   var lastZoneID: Int64 = 0
+  var lastIndexID: Int64 = 0
   var entities: [Entity.Kind: [String: Entity]] = [:]
   /// The keys of the entities that an owner has.
   var owned: [Entity.Kind: [String: Set<String>]] = [:]
@@ -54,6 +55,7 @@ struct MemoryRecords {
   /// The indexed references of a record, and the same by their target.
   var references: [RecordName: Set<StoredReference>] = [:]
   var sources: [RecordName: Set<Source>] = [:]
+  var indexes: [MemoryIndex] = []
 
   /// Entries of the log that still tell of a record's newest version.
   func isCurrent(_ sequence: Int64, _ name: RecordName) -> Bool { records[name]?.sequence == sequence }

@@ -2,8 +2,8 @@ import VirgaModel
 
 /// A transaction on a memory store. It changes the rows in place and notes how to take each change back.
 final class MemoryTransaction: WriteTransaction {
-  private let tables: MemoryTables
-  private var undo: [() -> Void] = []
+  let tables: MemoryTables
+  var undo: [() -> Void] = []
   private var touchedZones: [MemoryZone] = []
   private var touchedDatabases: [MemoryDatabase] = []
   private var isOpen = true
@@ -36,7 +36,7 @@ final class MemoryTransaction: WriteTransaction {
     return tables.databases[key]
   }
 
-  private func contents(_ zone: ZoneRow) throws -> MemoryZone {
+  func contents(_ zone: ZoneRow) throws -> MemoryZone {
     precondition(isOpen, "the transaction has ended")
     guard let found = tables.zones[zone.id] else { throw StoreError.other("no zone has the number \(zone.id)") }
     return found
@@ -187,6 +187,7 @@ extension MemoryTransaction {
     guard old?.sequence == previous?.sequence else {
       throw StoreError.other("the record replaced is not the newest version")
     }
+    try updateIndexes(from: old, to: record, in: zone)
     setRecord(record, in: zone, replacing: old)
     if let old {
       if keepsVersion && !old.isDeleted {

@@ -59,6 +59,17 @@ public protocol ReadTransaction: AnyObject {
   func references(to target: RecordName, kind: StoredReference.Kind, in zone: ZoneRow, limit: Int) throws
     -> [RecordName]
 
+  /// The indexes of a zone's records, in the order in which they were made. A store keeps them up with every `put` by
+  /// itself, as `IndexDefinition.keys` says.
+  func indexes(of zone: ZoneRow) throws -> [RecordIndex]
+  /// How many entries lie in a range; counting ends at `limit`.
+  func countEntries(of index: RecordIndex, of zone: ZoneRow, in range: IndexRange, limit: Int) throws -> Int
+  /// Calls `body` with the entries in a range that come after `position`, each with its record, in the order of key and
+  /// name, until `body` answers false. `body` may read, but does not write.
+  func entries(
+    of index: RecordIndex, of zone: ZoneRow, in range: IndexRange, after position: IndexEntry?,
+    _ body: (IndexEntry, StoredRecord) throws -> Bool) throws
+
   func entity(_ kind: Entity.Kind, key: String) throws -> Entity?
   /// All entities of a kind with that owner, by key; none for an empty owner.
   func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity]
@@ -75,13 +86,18 @@ public protocol WriteTransaction: ReadTransaction {
   func put(_ database: DatabaseRow) throws
   /// Inserts a row whose id is 0, giving it one, or replaces the row of that id. The row of its database comes first.
   func put(_ zone: inout ZoneRow) throws
-  /// Removes all records, versions, references and claims of a zone; its row stays.
+  /// Removes all records, versions, references, claims and indexes of a zone; its row stays.
   func removeRecords(of zone: ZoneRow) throws
 
   /// Makes `record` the newest version. `previous` is what `record(_:in:)` returned in this transaction; with
   /// `keepsVersion` a live previous version goes into the history, which keeps the newest `Limits.versionsPerRecordMax`
   /// of a record. Claims and references are kept up by the store: claims belong to a version and end when it leaves the history, references belong to the newest version.
   func put(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord?, keepsVersion: Bool) throws
+  /// Makes an index of the zone's records and fills it.
+  /// - Precondition: The zone has none of this definition.
+  func makeIndex(_ definition: IndexDefinition, of zone: ZoneRow) throws -> RecordIndex
+  func removeIndex(_ index: RecordIndex, of zone: ZoneRow) throws
+
   /// Drops tombstones whose deletion (`modified`) is older than `moment`; answers the greatest sequence dropped.
   func dropTombstones(in zone: ZoneRow, before moment: Timestamp) throws -> Int64?
   /// Drops versions that were replaced before `moment` or that exceed `count` for their record.

@@ -77,7 +77,7 @@ extension SQLiteTransaction {
     return versions
   }
 
-  private func storedRecord(_ row: borrowing Row) throws -> StoredRecord {
+  func storedRecord(_ row: borrowing Row) throws -> StoredRecord {
     var record = StoredRecord(
       name: RecordName(row.text(0)), type: RecordType(try word(row.int64(2))), sequence: row.int64(1),
       created: try stamp(row, from: 3), modified: try stamp(row, from: 6), fieldsJSON: row.blob(16))
@@ -112,6 +112,7 @@ extension SQLiteTransaction {
       try insert(record, in: zone)
     }
     if !record.isDeleted { try putReferences(of: record, in: zone) }
+    try updateIndexes(from: previous, to: record, in: zone)
     try putClaims(of: record, in: zone)
   }
 

@@ -146,6 +146,7 @@ extension SQLiteTransaction {
       try statement.bind(1, zone.id)
       try statement.run()
     }
+    try removeIndexes(of: zone)
   }
 }
 

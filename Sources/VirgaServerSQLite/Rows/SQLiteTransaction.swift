@@ -44,6 +44,8 @@ struct WriterCache {
 
   var databases: [DatabaseKey: DatabaseRow] = [:]
   var zones: [ZoneKey: ZoneRow] = [:]
+  /// The indexes of a zone, by its number.
+  var indexes: [Int64: [RecordIndex]] = [:]
   /// Schema entities by key, also those that are known to be missing.
   var recordTypes: [String: Entity?] = [:]
 
@@ -51,6 +53,7 @@ struct WriterCache {
   mutating func makeRoom() {
     if databases.count >= Self.rowsMax { databases = [:] }
     if zones.count >= Self.rowsMax { zones = [:] }
+    if indexes.count >= Self.rowsMax { indexes = [:] }
     if recordTypes.count >= Self.rowsMax { recordTypes = [:] }
   }
 }

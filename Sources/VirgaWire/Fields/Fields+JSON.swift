@@ -131,6 +131,22 @@ extension Fields {
     try reader.finish()
   }
 
+  /// Reads some of the fields; the others are passed over.
+  package init(json: [UInt8], only names: Set<FieldName>) throws(WireError) {
+    self.init()
+    guard !names.isEmpty else { return }
+    var reader = JSONReader(json)
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      let name = FieldName(key)
+      if names.contains(name) {
+        self[name] = try Field.read(&reader, unknownTags: .carried).field
+      } else {
+        try reader.skipValue()
+      }
+    }
+  }
+
   init(reading reader: inout JSONReader) throws(WireError) {
     self.init()
     try reader.beginObject()

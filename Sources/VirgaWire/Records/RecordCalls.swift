@@ -172,9 +172,12 @@ public struct RecordsReply: Hashable, Sendable {
   public var records: [RecordResult]
   /// The zone's token after the call, if the request asked for it with `getCurrentSyncToken`.
   public var syncToken: String?
-  public init(records: [RecordResult], syncToken: String? = nil) {
+  /// Where a query's next page begins; `nil` on the last one.
+  public var continuationMarker: String?
+  public init(records: [RecordResult], syncToken: String? = nil, continuationMarker: String? = nil) {
     self.records = records
     self.syncToken = syncToken
+    self.continuationMarker = continuationMarker
   }
 }
 

@@ -202,6 +202,7 @@ extension RecordsReply {
     writer.beginObject()
     writer.key("records")
     writer.array(records) { $1.write(into: &$0, style) }
+    writer.member("continuationMarker", ifPresent: continuationMarker)
     writer.member("syncToken", ifPresent: syncToken)
     writer.endObject()
   }
@@ -217,6 +218,7 @@ extension RecordsReply {
         records = try reader.readArray { (r) throws(WireError) in try RecordResult(reading: &r, in: zone) }
         hasRecords = true
       case "syncToken": syncToken = try reader.readString()
+      case "continuationMarker": continuationMarker = try reader.readString()
       default: try reader.skipValue()
       }
     }

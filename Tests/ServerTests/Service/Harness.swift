@@ -65,11 +65,15 @@ final class Harness {
     let service = service
     let (reply, wakes) = try write { transaction in
       var context = start
-      let reply =
-        call.operation.isReadOnly
-        ? try service.read(call, in: transaction, context: &context)
-        : try service.write(call, in: transaction, context: &context)
-      return (reply, context.wakes)
+      do {
+        let reply =
+          call.operation.isReadOnly
+          ? try service.read(call, in: transaction, context: &context)
+          : try service.write(call, in: transaction, context: &context)
+        return (reply, context.wakes)
+      } catch is WriteNeeded {
+        return (try service.write(call, in: transaction, context: &context), context.wakes)
+      }
     }
     self.wakes = wakes
     return reply

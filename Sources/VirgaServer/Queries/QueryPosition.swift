@@ -1,0 +1,143 @@
+import VirgaModel
+import VirgaWire
+
+/// A record's place in the order of a query: the values of its sorts, then zone and name.
+struct QueryPosition: Hashable, Comparable {
+  var key: [UInt8]
+  var zone: ZoneID
+  var name: RecordName
+
+  static func < (left: QueryPosition, right: QueryPosition) -> Bool {
+    if left.key != right.key { return left.key.lexicographicallyPrecedes(right.key) }
+    return (left.zone, left.name) < (right.zone, right.name)
+  }
+}
+
+/// Where a page of a query ended. It holds for that query alone.
+///
+/// On the wire it is Base64 of a version, the query's fingerprint and the position's parts, each but the last with its
+/// length before it.
+struct ContinuationMarker {
+  private static let version: UInt8 = 1
+
+  let fingerprint: UInt64
+  let position: QueryPosition
+
+  init(_ fingerprint: UInt64, _ position: QueryPosition) {
+    self.fingerprint = fingerprint
+    self.position = position
+  }
+
+  /// - Throws: `badRequest` for what no page of this query gave.
+  init(_ text: String, of fingerprint: UInt64) throws {
+    let refusal = ServiceError.badRequest("continuationMarker is not one of this query: repeat the query as it was")
+    guard var bytes = [UInt8](base64: text)?[...], bytes.popFirst() == Self.version else { throw refusal }
+    func take(_ count: Int) throws -> ArraySlice<UInt8> {
+      guard count <= bytes.count else { throw refusal }
+      defer { bytes = bytes.dropFirst(count) }
+      return bytes.prefix(count)
+    }
+    func number(_ count: Int) throws -> UInt64 { try take(count).reduce(0) { $0 << 8 | UInt64($1) } }
+    func part() throws -> ArraySlice<UInt8> { try take(Int(try number(4))) }
+    guard try number(8) == fingerprint else { throw refusal }
+    self.fingerprint = fingerprint
+    let key = Array(try part())
+    let owner = UserName(String(decoding: try part(), as: UTF8.self))
+    let zone = ZoneName(String(decoding: try part(), as: UTF8.self))
+    position = QueryPosition(
+      key: key, zone: ZoneID(zone, owner: owner), name: RecordName(String(decoding: bytes, as: UTF8.self)))
+  }
+
+  var text: String {
+    var bytes = [Self.version]
+    IndexKey.append(fingerprint, to: &bytes)
+    for part in [position.key, Array(position.zone.owner.rawValue.utf8), Array(position.zone.name.rawValue.utf8)] {
+      for shift in stride(from: 24, through: 0, by: -8) {
+        bytes.append(UInt8(truncatingIfNeeded: part.count >> shift))
+      }
+      bytes += part
+    }
+    bytes += position.name.rawValue.utf8
+    return base64(bytes)
+  }
+
+  private func base64(_ bytes: [UInt8]) -> String {
+    var writer = JSONWriter()
+    writer.base64(bytes)
+    return String(decoding: writer.bytes.dropFirst().dropLast(), as: UTF8.self).replacing("\\/", with: "/")
+  }
+}
+
+extension RecordsQueryRequest {
+  /// A number that two queries hardly ever share: FNV-1a of all that decides what they find.
+  func fingerprint(_ context: CallContext) -> UInt64 {
+    let endpoint = context.endpoint
+    let parts = [
+      endpoint.container.rawValue, endpoint.environment.rawValue, endpoint.scope.pathName,
+      context.principal.user?.rawValue ?? "", zone?.name.rawValue ?? "", zone?.owner?.rawValue ?? "",
+      zone == nil && isZoneWide ? "wide" : "",
+    ]
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    for part in parts {
+      part.utf8.forEach(add)
+      add(0)
+    }
+    query.json.forEach(add)
+    return hash
+  }
+}
+
+/// The records of a page as they are found: the first ones in the query's order, as many as fit.
+struct QueryPage {
+  struct Entry {
+    var position: QueryPosition
+    var record: StoredRecord
+    var zone: OpenZone
+  }
+
+  let limit: Int
+  private(set) var entries: [Entry] = []
+  /// Whether there are records after the last.
+  private(set) var isCut = false
+  private var bytes = 0
+
+  init(limit: Int) { self.limit = limit }
+
+  /// Whether a record at this position would have no place: it and all after it belong to later pages.
+  func excludes(_ position: QueryPosition) -> Bool {
+    guard let last = entries.last, last.position < position else { return false }
+    return entries.count >= limit || bytes >= Limits.pageBytesMax
+  }
+
+  mutating func noteMore() { isCut = true }
+
+  mutating func add(_ entry: Entry) {
+    if excludes(entry.position) {
+      isCut = true
+      return
+    }
+    var low = 0
+    var high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle].position < entry.position { low = middle + 1 } else { high = middle }
+    }
+    entries.insert(entry, at: low)
+    bytes += Self.size(entry)
+    while entries.count > limit || bytes > Limits.pageBytesMax && entries.count > 1 {
+      bytes -= Self.size(entries.removeLast())
+      isCut = true
+    }
+  }
+
+  /// Drops what lies after a position behind which not everything was read.
+  mutating func cut(after position: QueryPosition) {
+    while let last = entries.last, position < last.position {
+      bytes -= Self.size(last)
+      entries.removeLast()
+    }
+  }
+
+  private static func size(_ entry: Entry) -> Int { entry.record.fieldsJSON.count + Limits.recordOverheadBytes }
+}

@@ -1,0 +1,69 @@
+import VirgaModel
+import VirgaWire
+
+/// A read must first write, such as a query that makes an index: perform the call as a write.
+public struct WriteNeeded: Error {
+  public init() {}
+}
+
+extension Service {
+  /// Finds the records that meet a query, a page at a time.
+  ///
+  /// A page goes on behind the last record of the one before, by the values that the query sorts by. So a record that
+  /// stays as it is comes once, whatever else changes between the pages.
+  /// - Parameter writer: The transaction again, if it may write.
+  /// - Throws: `WriteNeeded` without a writer, if an index has to be made.
+  func queryRecords(
+    _ request: RecordsQueryRequest, in transaction: any ReadTransaction, writer: (any WriteTransaction)?,
+    context: CallContext
+  ) throws -> Reply {
+    let access = try Access(context)
+    let fingerprint = request.fingerprint(context)
+    let start = try request.continuationMarker.map { try ContinuationMarker($0, of: fingerprint).position }
+    let zones = try access.zones(of: request, in: transaction)
+    let query = try CheckedQuery(request.query, access: access, in: transaction, context: context)
+    var run = QueryRun(
+      query, after: start, limit: try pageLimit(request.resultsLimit, context: context),
+      scanMax: recordsScannedPerZoneMax, transaction: transaction, writer: writer)
+    for zone in zones { try run.read(zone) }
+    let (entries, end) = run.finish()
+
+    let records = try entries.map { entry in
+      let view = RecordView(
+        zone: entry.zone, desiredKeys: request.desiredKeys, numbersAsStrings: request.numbersAsStrings,
+        context: context)
+      return RecordResult.record(try view.envelope(of: entry.record))
+    }
+    let wantsToken = context.wantsSyncToken && zones.count == 1
+    return .records(
+      RecordsReply(
+        records: records, syncToken: wantsToken ? zones[0].syncToken : nil,
+        continuationMarker: end.map { ContinuationMarker(fingerprint, $0).text }))
+  }
+}
+
+extension Access {
+  /// The zones that a query looks at, in the order of their names. A stated zone counts more than `zoneWide`.
+  func zones(of request: RecordsQueryRequest, in transaction: any ReadTransaction) throws -> [OpenZone] {
+    guard request.zone == nil, request.isZoneWide, scope != .public else {
+      return [try openZone(request.zone ?? ZoneSelector(), in: transaction)]
+    }
+    guard let database else { return try sharedZones(in: transaction) }
+    return try transaction.liveZones(of: database).sorted { $0.name < $1.name }.map { row in
+      OpenZone(id: ZoneID(row.name, owner: owner), database: database, row: row)
+    }
+  }
+
+  private func sharedZones(in transaction: any ReadTransaction) throws -> [OpenZone] {
+    guard let user else { return [] }
+    let ids = try transaction.sharedZones(of: user, container, environment).filter { !$0.isDeleted }.map(\.id).sorted()
+    return try ids.compactMap { id in
+      do {
+        return try openZone(ZoneSelector(id), in: transaction)
+      } catch let error as ServiceError where error.code == .zoneNotFound {
+        // The owner has deleted it, or shares nothing of it any more.
+        return nil
+      }
+    }
+  }
+}
