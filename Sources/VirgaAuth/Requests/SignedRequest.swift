@@ -73,27 +73,10 @@ package struct SignedRequest: Hashable, Sendable {
   private var paths: [String] {
     let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let sent = String(parts[0])
-    let decoded = Self.percentDecoded(sent) ?? sent
+    let decoded = sent.percentDecoded ?? sent
     var paths = sent == decoded ? [sent] : [sent, decoded]
     if parts.count == 2 { paths += paths.map { "\($0)?\(parts[1])" } }
     return paths
-  }
-
-  private static func percentDecoded(_ text: String) -> String? {
-    var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      guard rest.count >= 2, let escaped = Hex.decode(String(decoding: rest.prefix(2), as: UTF8.self)) else {
-        return nil
-      }
-      bytes += escaped
-      rest = rest.dropFirst(2)
-    }
-    return String(validating: bytes, as: UTF8.self)
   }
 }
 
