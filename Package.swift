@@ -92,7 +92,8 @@ let package = Package(
     tests("PredicateTests", ["TestSupport", "VirgaModel", "VirgaPredicates"]),
     tests("SyncTests", ["VirgaModel", "VirgaSync"]),
     tests(
-      "EndToEndTests", ["TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSQLite", "CloudKit", "virga"]),
+      "EndToEndTests",
+      ["TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSQLite", "VirgaCloudKit", "CloudKit", "virga"]),
     tests("TidyTests", []),
   ]
 )

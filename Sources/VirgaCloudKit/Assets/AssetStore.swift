@@ -8,14 +8,14 @@ import VirgaWire
 /// The cache is named by the digests of its files, so an asset that did not change is never fetched again. Files that
 /// nobody asked for in a week are removed when a program first uses the cache.
 final class AssetStore: Sendable {
-  private let service: Service
+  let service: Service
   let container: ContainerID
 
   /// Transfers of one call at the same time. More would share the same line and only wait for one another.
   static let parallelTransfers = 4
   private static let unusedFileAge: TimeInterval = 7 * 86_400
   /// How long a transfer may stand still.
-  private static let stallTimeout: Duration = .seconds(60)
+  static let stallTimeout: Duration = .seconds(60)
 
   init(service: Service, container: ContainerID) {
     self.service = service
@@ -24,7 +24,8 @@ final class AssetStore: Sendable {
 
   // MARK: Up
 
-  /// Sends a file to where an upload token says.
+  /// Sends a file to where an upload token says. The protocol knows no parts of an upload: one that is cut off begins
+  /// anew.
   /// - Returns: What goes into the record's field.
   /// - Throws: `assetFileModified`, or why the upload failed.
   func upload(
@@ -56,62 +57,9 @@ final class AssetStore: Sendable {
     return value
   }
 
-  // MARK: Down
-
-  /// The file with an asset's bytes: the one in the cache, or a new one.
-  /// - Throws: `assetNotAvailable`, or why the download failed.
-  func file(for asset: AssetValue) async throws -> URL {
-    let folder = try cacheFolder()
-    let url = folder.appendingPathComponent(asset.fileName)
-    if Self.size(ofFileAt: url.path) == asset.size {
-      // Marks the file as used, for the next cleaning.
-      utimes(url.path, nil)
-      return url
-    }
-    guard let source = asset.downloadURL else {
-      throw CKError(.assetNotAvailable, "The service gave no address for the bytes of an asset.")
-    }
-    // A second try, because a broken transfer is found by its checksum only at the end.
-    do { return try await download(asset, from: source, to: url) } catch let error as CKError
-      where error.code == .assetNotAvailable
-    {
-      return try await download(asset, from: source, to: url)
-    }
-  }
-
-  private func download(_ asset: AssetValue, from source: String, to url: URL) async throws -> URL {
-    let sink: FileSink
-    do throws(TransportError) { sink = try FileSink(path: url.path + ".\(UUID().uuidString).part") } catch {
-      throw CKError(error)
-    }
-    // Nothing is left behind, whatever happens; after the rename there is nothing of this name.
-    defer { unlink(sink.path) }
-    var request = TransportRequest(method: "GET", url: source)
-    request.sink = .file(sink)
-    request.isRepeatable = true
-    request.timeout = Self.stallTimeout
-    let answer: TransportResponse
-    do { answer = try await service.transport.send(request) } catch TransportError.responseLost(let reason) {
-      // A download has no effect that could be lost.
-      throw CKError(.networkFailure, reason)
-    } catch let error as TransportError {
-      throw CKError(error)
-    }
-    guard answer.status == 200 else {
-      throw CKError(.assetNotAvailable, "The service does not give the bytes of an asset (status \(answer.status)).")
-    }
-    guard sink.size == asset.size, sink.finish().fits(checksum: asset.fileChecksum) else {
-      throw CKError(.assetNotAvailable, "The bytes of an asset did not arrive whole.")
-    }
-    guard rename(sink.path, url.path) == 0 else {
-      throw CKError(.internalError, "Cannot write \(url.path): \(String(cString: strerror(errno)))")
-    }
-    return url
-  }
-
   // MARK: The cache
 
-  private func cacheFolder() throws -> URL {
+  func cacheFolder() throws -> URL {
     let folder = URL(fileURLWithPath: service.cacheFolder)
       .appendingPathComponent(container.rawValue.percentEncodedPathSegment, isDirectory: true)
     var isThere: ObjCBool = false
@@ -142,24 +90,17 @@ final class AssetStore: Sendable {
     }
   }
 
-  private static func size(ofFileAt path: String) -> Int64? {
+  static func size(ofFileAt path: String) -> Int64? {
     var status = stat()
     guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
     return Int64(status.st_size)
   }
 }
 
-extension AssetValue {
-  /// A name for a file that holds these bytes, and only these: their digest as hexadecimal digits.
-  fileprivate var fileName: String {
-    Base64.decode(fileChecksum).map { Hex.encode($0) } ?? Hex.encode(SHA256.digest(of: Array(fileChecksum.utf8)))
-  }
-}
-
 extension [UInt8] {
   /// Whether this SHA-256 is what a checksum of a service says. Checksums of another length are of another kind, which
   /// only their service can check.
-  fileprivate func fits(checksum: String) -> Bool {
+  func fits(checksum: String) -> Bool {
     guard let expected = Base64.decode(checksum), expected.count == count else { return true }
     return expected == self
   }

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import VirgaModel
 import VirgaWire
 
@@ -11,6 +10,7 @@ struct AssetUploads: Sendable {
   private(set) var faults: [CKRecord.ID: CKError] = [:]
 
   private struct Job: Sendable {
+    var number: Int
     var draft: Int
     var name: FieldName
     var source: FileSource
@@ -25,10 +25,12 @@ struct AssetUploads: Sendable {
     var jobs: [Job] = []
     for (index, draft) in drafts.enumerated() where draft.fault == nil {
       for name in draft.sources.keys.sorted() {
-        for source in draft.sources[name] ?? [] { jobs.append(Job(draft: index, name: name, source: source)) }
+        for source in draft.sources[name] ?? [] {
+          jobs.append(Job(number: jobs.count, draft: index, name: name, source: source))
+        }
       }
     }
-    let meter = progress.map { UploadMeter(drafts, $0) }
+    let meter = progress.map { Self.meter(drafts, $0) }
     for part in jobs.chunks(of: Self.tokensPerRequest) {
       let part = part.filter { faults[drafts[$0.draft].id] == nil }
       guard !part.isEmpty else { continue }
@@ -45,15 +47,30 @@ struct AssetUploads: Sendable {
       ) { job, token -> Result<AssetValue, CKError> in
         do {
           let id = drafts[job.draft].id
-          let asset = try await store.upload(job.source, to: token.url) { sent in meter?.sent(sent, of: job.source, id)
+          let asset = try await store.upload(job.source, to: token.url) { sent in
+            meter?.note(sent, ofAsset: job.number, of: id)
           }
-          meter?.sent(job.source.size, of: job.source, id)
+          meter?.note(job.source.size, ofAsset: job.number, of: id)
           return .success(asset)
         } catch let error as CKError {
           return .failure(error)
         } catch { return .failure(CKError(.internalError, "\(error)")) }
       }
       for (job, outcome) in zip(part, outcomes) { try take(outcome, of: job, drafts[job.draft].id) }
+    }
+  }
+
+  private static func meter(
+    _ drafts: [RecordDraft], _ progress: @escaping RecordModification.Progress
+  ) -> TransferMeter {
+    var totals: [CKRecord.ID: Int64] = [:]
+    var records: [CKRecord.ID: CKRecord] = [:]
+    for draft in drafts where !draft.sources.isEmpty {
+      totals[draft.id] = draft.sources.values.joined().reduce(0) { $0 + $1.size }
+      records[draft.id] = draft.object
+    }
+    return TransferMeter(totals) { [records] id, done in
+      if let record = records[id] { progress(record, done) }
     }
   }
 
@@ -72,41 +89,5 @@ struct AssetUploads: Sendable {
       default: faults[id] = error
       }
     }
-  }
-}
-
-/// Tells how far the assets of records are sent, whenever a hundredth more is.
-private final class UploadMeter: Sendable {
-  private struct Gauge: Sendable {
-    let record: CKRecord
-    let total: Int64
-    var sent: [ObjectIdentifier: Int64] = [:]
-    var told = 0
-  }
-
-  private let gauges: Mutex<[CKRecord.ID: Gauge]>
-  private let progress: RecordModification.Progress
-
-  init(_ drafts: [RecordDraft], _ progress: @escaping RecordModification.Progress) {
-    self.progress = progress
-    var gauges: [CKRecord.ID: Gauge] = [:]
-    for draft in drafts {
-      let total = draft.sources.values.joined().reduce(0) { $0 + $1.size }
-      if total > 0 { gauges[draft.id] = Gauge(record: draft.object, total: total) }
-    }
-    self.gauges = Mutex(gauges)
-  }
-
-  func sent(_ bytes: Int64, of source: FileSource, _ id: CKRecord.ID) {
-    let news = gauges.withLock { gauges -> (CKRecord, Double)? in
-      guard var gauge = gauges[id] else { return nil }
-      gauge.sent[ObjectIdentifier(source)] = bytes
-      let hundredths = Int(gauge.sent.values.reduce(0, +) * 100 / gauge.total)
-      let isNews = hundredths > gauge.told && hundredths < 100
-      if isNews { gauge.told = hundredths }
-      gauges[id] = gauge
-      return isNews ? (gauge.record, Double(hundredths) / 100) : nil
-    }
-    if let (record, done) = news { progress(record, done) }
   }
 }

@@ -14,13 +14,20 @@ extension CKDatabase {
   public func records(
     for ids: [CKRecord.ID], desiredKeys: [CKRecord.FieldKey]? = nil
   ) async throws -> [CKRecord.ID: Result<CKRecord, any Error>] {
+    try await records(for: ids, desiredKeys: desiredKeys, progress: nil)
+  }
+
+  /// - Parameter progress: Told how far a record's assets are fetched, on any thread: values between 0 and 1 that rise.
+  func records(
+    for ids: [CKRecord.ID], desiredKeys: [CKRecord.FieldKey]?, progress: FetchProgress?
+  ) async throws -> [CKRecord.ID: Result<CKRecord, any Error>] {
     var found: [CKRecord.ID: Result<CKRecord, any Error>] = [:]
     let parts = ids.byZone(\.model.zone).flatMap { zone, ids in
       ids.chunks(of: Limits.operationsPerRequestMax).map { (zone, $0) }
     }
     for (zone, part) in parts {
       do {
-        for (id, result) in try await lookUp(part, in: zone, desiredKeys: desiredKeys) { found[id] = result }
+        for (id, result) in try await lookUp(part, in: zone, desiredKeys, progress) { found[id] = result }
       } catch let error as CKError where error.isAboutZone || !found.isEmpty {
         for id in part { found[id] = .failure(error) }
       }
@@ -28,8 +35,10 @@ extension CKDatabase {
     return found
   }
 
+  typealias FetchProgress = @Sendable (_ id: CKRecord.ID, _ done: Double) -> Void
+
   private func lookUp(
-    _ ids: ArraySlice<CKRecord.ID>, in zone: ZoneID, desiredKeys: [CKRecord.FieldKey]?
+    _ ids: ArraySlice<CKRecord.ID>, in zone: ZoneID, _ desiredKeys: [CKRecord.FieldKey]?, _ progress: FetchProgress?
   ) async throws -> [(id: CKRecord.ID, result: Result<CKRecord, any Error>)] {
     var request = RecordsLookupRequest(
       records: ids.map { RecordsLookupRequest.Item($0.model.name) }, zone: ZoneSelector(zone))
@@ -39,13 +48,13 @@ extension CKDatabase {
     {
       // Large records: four hundred of them do not fit into one answer.
       let middle = ids.startIndex + ids.count / 2
-      let left = try await lookUp(ids[..<middle], in: zone, desiredKeys: desiredKeys)
-      return try await left + lookUp(ids[middle...], in: zone, desiredKeys: desiredKeys)
+      let left = try await lookUp(ids[..<middle], in: zone, desiredKeys, progress)
+      return try await left + lookUp(ids[middle...], in: zone, desiredKeys, progress)
     }
     guard case .records(let reply) = reply, reply.records.count == ids.count else {
       throw CKError.unexpected("records/lookup")
     }
-    return await records(from: reply.records, in: zone)
+    return await records(from: reply.records, in: zone, progress: progress)
   }
 
   public func save(_ record: CKRecord) async throws -> CKRecord {
@@ -139,7 +148,7 @@ extension CKDatabase {
 extension CKDatabase {
   /// The records of an answer as objects, each with the files of its assets. Deletions are left out.
   func records(
-    from results: [RecordResult], in zone: ZoneID
+    from results: [RecordResult], in zone: ZoneID, progress: FetchProgress? = nil
   ) async -> [(id: CKRecord.ID, result: Result<CKRecord, any Error>)] {
     var records: [(id: CKRecord.ID, result: Result<CKRecord, any Error>)] = []
     records.reserveCapacity(results.count)
@@ -154,7 +163,7 @@ extension CKDatabase {
         records.append((id, Result { try record(from: envelope) }))
       }
     }
-    return await withFilesOfAssets(records)
+    return await withFilesOfAssets(records, progress)
   }
 
   /// The record of an answer as an object, without the files of its assets.
@@ -170,22 +179,41 @@ extension CKDatabase {
     }
   }
 
+  private struct Download: Sendable {
+    var number: Int
+    var index: Int
+    var id: CKRecord.ID
+    var field: FieldName
+    var asset: CKAsset
+  }
+
   /// Fetches the files of assets that are not in the cache; a record whose asset cannot be had becomes a failure.
   private func withFilesOfAssets(
-    _ records: [(id: CKRecord.ID, result: Result<CKRecord, any Error>)]
+    _ records: [(id: CKRecord.ID, result: Result<CKRecord, any Error>)], _ progress: FetchProgress?
   ) async -> [(id: CKRecord.ID, result: Result<CKRecord, any Error>)] {
-    var jobs: [(index: Int, asset: CKAsset)] = []
+    var jobs: [Download] = []
+    var totals: [CKRecord.ID: Int64] = [:]
     for (index, record) in records.enumerated() {
       guard let assets = (try? record.result.get())?.state.withLock({ $0.assets }), !assets.isEmpty else { continue }
-      for name in assets.keys.sorted() {
-        for asset in assets[name] ?? [] { jobs.append((index, asset)) }
+      for field in assets.keys.sorted() {
+        for asset in assets[field] ?? [] {
+          jobs.append(Download(number: jobs.count, index: index, id: record.id, field: field, asset: asset))
+          totals[record.id, default: 0] += asset.model.size
+        }
       }
     }
     if jobs.isEmpty { return records }
     let store = assets
+    let meter = progress.map { TransferMeter(totals, tell: $0) }
     let failures = await inParallel(jobs, limit: AssetStore.parallelTransfers) { job -> (Int, any Error)? in
       do {
-        job.asset.place(at: try await store.file(for: job.asset.model))
+        let asset = job.asset.model
+        let file = try await store.file(for: asset, renew: { try await self.address(of: asset, job.field, of: job.id) })
+        {
+          meter?.note($0, ofAsset: job.number, of: job.id)
+        }
+        job.asset.place(at: file)
+        meter?.note(asset.size, ofAsset: job.number, of: job.id)
         return nil
       } catch {
         return (job.index, error)
@@ -194,6 +222,19 @@ extension CKDatabase {
     var records = records
     for case (let index, let error)? in failures { records[index].result = .failure(error) }
     return records
+  }
+
+  /// A new address for the bytes of an asset: addresses expire, and a page of large assets may take longer than that.
+  /// - Returns: `nil` if the record does not have these bytes any more.
+  private func address(of asset: AssetValue, _ field: FieldName, of id: CKRecord.ID) async throws -> String? {
+    let zone = id.model.zone
+    var request = RecordsLookupRequest(records: [.init(id.model.name)], zone: ZoneSelector(zone))
+    request.desiredKeys = [field]
+    guard case .records(let reply) = try await perform(.recordsLookup(request), in: zone),
+      case .record(let envelope)? = reply.records.first
+    else { return nil }
+    let assets = try record(from: envelope).state.withLock { $0.assets[field] ?? [] }
+    return assets.map(\.model).first { $0.fileChecksum == asset.fileChecksum }?.downloadURL
   }
 }
 

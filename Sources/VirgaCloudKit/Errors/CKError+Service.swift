@@ -88,6 +88,13 @@ extension CKError {
     case .tooLarge: self.init(.limitExceeded, "The answer is too large; ask for less at once.")
     case .cancelled: self.init(.operationCancelled, "The task was cancelled.")
     case .file(let reason): self.init(.internalError, reason)
+    case .diskFull(let reason):
+      self.init(
+        .internalError,
+        userInfo: [
+          NSLocalizedDescriptionKey: "The disk of this device is full: \(reason)",
+          NSUnderlyingErrorKey: CocoaError(.fileWriteOutOfSpace),
+        ])
     }
   }
 

@@ -8,7 +8,7 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
   /// The fields wanted: nil for all, none with an empty array.
   public var desiredKeys: [CKRecord.FieldKey]?
 
-  /// Told 1 for each record that has arrived with its assets.
+  /// How far a record is fetched: 1 when it has arrived with its assets, less in between for records with assets.
   public var perRecordProgressBlock: ((CKRecord.ID, Double) -> Void)?
   /// Called once for each record.
   public var perRecordResultBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
@@ -46,7 +46,13 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
         ids = [CKRecord.ID(user: try await target().currentUserName())]
       }
       let database = try target()
-      results = await ItemResults(ids) { try await database.records(for: ids, desiredKeys: desiredKeys) }
+      var progress: CKDatabase.FetchProgress?
+      if perRecordProgressBlock != nil {
+        progress = { id, done in self.callBackSoon { self.perRecordProgressBlock?(id, done) } }
+      }
+      results = await ItemResults(ids) { [progress] in
+        try await database.records(for: ids, desiredKeys: desiredKeys, progress: progress)
+      }
     } catch {
       results = ItemResults(ids, .failure(error))
     }

@@ -63,15 +63,15 @@ struct SyncService: Sendable {
       moreComing: page.moreComing)
   }
 
-  /// The record of a page. If its asset failed to come for a reason that passes, the whole page fails and is fetched
-  /// again, so that the token does not pass the record by. If the asset cannot be had at all, the record comes without
-  /// its file, and does not stop its zone.
+  /// The record of a page. If its asset failed to come for a reason that passes, such as the network or a full disk, the
+  /// whole page fails and is fetched again, so that the token does not pass the record by. If the asset cannot be had at
+  /// all, the record comes without its file, and does not stop its zone.
   private func record(_ id: CKRecord.ID, _ result: Result<CKRecord, any Error>) async throws -> CKRecord? {
     do {
       return try result.get()
     } catch {
       let failure = SyncFailure(error)
-      if failure.isRetryable { throw error }
+      if failure.isRetryable || failure.kind == .broken { throw error }
     }
     let call = Call.recordsLookup(
       RecordsLookupRequest(records: [.init(id.model.name)], zone: ZoneSelector(id.model.zone)))

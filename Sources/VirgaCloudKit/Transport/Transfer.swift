@@ -16,9 +16,13 @@ final class Transfer: @unchecked Sendable {
   private var body: [UInt8] = []
   private var sent: Int64 = 0
   private var received: Int64 = 0
+  private var isSinkReady = false
   /// What went wrong with a file, or with a limit of ours; libcurl then only says that a callback ended the transfer.
   private var fault: TransportError?
   private var headerList: UnsafeMutablePointer<curl_slist>?
+
+  /// Bytes of a file that libcurl takes or gives at once.
+  private static let streamBufferBytes = 1 << 18
 
   init(_ request: TransportRequest) { self.request = request }
 
@@ -50,6 +54,8 @@ final class Transfer: @unchecked Sendable {
     prepareBody(easy, this)
     prepareHeaders(easy)
     if isStreamed {
+      ccurl_set_long(easy, CURLOPT_BUFFERSIZE, Self.streamBufferBytes)
+      ccurl_set_long(easy, CURLOPT_UPLOAD_BUFFERSIZE, Self.streamBufferBytes)
       // libcurl's clock for transfers that stand still counts whole seconds.
       ccurl_set_long(easy, CURLOPT_LOW_SPEED_LIMIT, 1)
       ccurl_set_long(easy, CURLOPT_LOW_SPEED_TIME, max(1, Int(request.timeout.wholeMilliseconds / 1_000)))
@@ -143,9 +149,9 @@ final class Transfer: @unchecked Sendable {
 
   private func take(_ data: UnsafeRawBufferPointer) -> Bool {
     received += Int64(data.count)
-    if case .file(let sink) = request.sink, status == 200 {
-      guard sink.write(data) else {
-        fault = .file("cannot write \(sink.path)")
+    if case .file(let sink) = request.sink, status == 200 || status == 206 {
+      guard isSinkReady || beginSink(sink), sink.write(data) else {
+        fault = sink.fault
         return false
       }
     } else {
@@ -157,6 +163,13 @@ final class Transfer: @unchecked Sendable {
     }
     request.progress?(sent, received)
     return true
+  }
+
+  /// Done with the first bytes: only then the head is whole.
+  private func beginSink(_ sink: FileSink) -> Bool {
+    func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name }?.value }
+    isSinkReady = sink.begin(status: status, contentRange: header("content-range"), version: header("etag"))
+    return isSinkReady
   }
 
   private func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {

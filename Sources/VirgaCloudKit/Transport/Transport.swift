@@ -16,7 +16,7 @@ package struct TransportRequest: Sendable {
 
   package enum Sink: Sendable {
     case memory
-    /// Streamed into a file if the status is 200; other answers go to memory.
+    /// Streamed into a file if the status is 200, or 206 with the part that the file lacks; other answers go to memory.
     case file(FileSink)
   }
 
@@ -69,6 +69,8 @@ package enum TransportError: Error, Hashable, Sendable {
   case cancelled
   /// A file could not be read or written.
   case file(String)
+  /// There is no space left for a file.
+  case diskFull(String)
 }
 
 extension Transport {

@@ -219,7 +219,9 @@ enum AccountCommand {
 extension TransportError {
   var text: String {
     switch self {
-    case .unreachable(let text), .failed(let text), .responseLost(let text), .file(let text): text
+    case .unreachable(let text), .failed(let text), .responseLost(let text), .file(let text),
+      .diskFull(let text):
+      text
     case .tooLarge: "the answer is too large"
     case .cancelled: "cancelled"
     }

@@ -65,6 +65,58 @@ struct SocketTests {
     await local.stop()
   }
 
+  private func largeRecord(_ name: String, size: Int) throws -> CKRecord {
+    let record = CKRecord(recordType: "Photo", recordID: CKRecord.ID(recordName: name, zoneID: zone))
+    record["file"] = CKAsset(fileURL: try server.folder.file(name, size: size))
+    return record
+  }
+
+  @Test func progressOfTransfersRisesToOne() async throws {
+    _ = try await database.save(CKRecordZone(zoneID: zone))
+    let record = try largeRecord("large", size: 24 << 20)
+    let (up, down) = (Journal(), Journal())
+    let save = CKModifyRecordsOperation(recordsToSave: [record])
+    save.perRecordProgressBlock = { _, done in up.note("\(done)") }
+    await save.run(in: database)
+    let fetch = CKFetchRecordsOperation(recordIDs: [record.recordID])
+    fetch.perRecordProgressBlock = { _, done in down.note("\(done)") }
+    await fetch.run(in: database)
+    for journal in [up, down] {
+      let values = journal.all.compactMap { Double($0) }
+      #expect(values.count >= 10)
+      #expect(values == values.sorted() && Set(values).count == values.count, "\(values)")
+      #expect(values.last == 1)
+      #expect(values.first.map { $0 > 0 && $0 < 0.5 } == true)
+    }
+    await local.stop()
+  }
+
+  @Test(.timeLimit(.minutes(1))) func cancelledTransfersStopAndLeaveNothing() async throws {
+    _ = try await database.save(CKRecordZone(zoneID: zone))
+    let uploads = server.folder.path + "/data/uploads"
+    let record = try largeRecord("large", size: 64 << 20)
+    let journal = Journal()
+
+    let save = CKModifyRecordsOperation(recordsToSave: [record])
+    save.perRecordProgressBlock = { [unowned save] _, _ in save.cancel() }
+    save.perRecordSaveBlock = { _, result in journal.note("save \(result.word)") }
+    await save.run(in: database)
+    #expect(journal.all == ["save operationCancelled"])
+    // The server notices that the client is gone, and drops what it had.
+    while try !FileManager.default.contentsOfDirectory(atPath: uploads).isEmpty { await Task.yield() }
+    #expect(await code { _ = try await database.record(for: record.recordID) } == .unknownItem)
+
+    _ = try await database.save(record)
+    let fetch = CKFetchRecordsOperation(recordIDs: [record.recordID])
+    fetch.perRecordProgressBlock = { [unowned fetch] _, _ in fetch.cancel() }
+    fetch.perRecordResultBlock = { _, result in journal.note("fetch \(result.word)") }
+    await fetch.run(in: database)
+    #expect(journal.all.last == "fetch operationCancelled")
+    let cache = service.cacheFolder + "/iCloud.test"
+    #expect(try FileManager.default.contentsOfDirectory(atPath: cache) == [])
+    await local.stop()
+  }
+
   @Test func serverThatIsGoneIsNetworkUnavailable() async throws {
     _ = try await database.save(CKRecordZone(zoneID: zone))
     await local.stop()

@@ -9,11 +9,15 @@ final class TestNetwork: Transport {
     var path: String
     var bytesUp: Int
     var bytesDown: Int
+    /// Which part of a file was asked for.
+    var range: String?
   }
 
   private struct State {
     var isCut = false
     var answersToLose = 0
+    /// After how many bytes each of the next downloads breaks off.
+    var downloadCuts: [Int] = []
     var passed: [Passed] = []
     var before: (@Sendable (TransportRequest) async -> Void)?
     var replace: (@Sendable (String, TransportResponse) -> TransportResponse)?
@@ -30,6 +34,8 @@ final class TestNetwork: Transport {
   func heal() { state.withLock { $0.isCut = false } }
   /// The server acts on the next requests, and nobody hears of it.
   func loseAnswers(_ count: Int = 1) { state.withLock { $0.answersToLose = count } }
+  /// The next downloads break off after so many bytes each.
+  func cutDownloads(afterBytes counts: Int...) { state.withLock { $0.downloadCuts = counts } }
   /// Runs before each request goes out.
   func before(_ body: (@Sendable (TransportRequest) async -> Void)?) { state.withLock { $0.before = body } }
   /// Changes answers on their way.
@@ -60,14 +66,20 @@ final class TestNetwork: Transport {
       status: response.status, headers: response.headers.fields, body: try Self.bytes(of: response.body))
     if let replace = state.withLock({ $0.replace }) { answer = replace(target, answer) }
     let isLost = state.withLock { [answer] state in
-      state.passed.append(Passed(path: target, bytesUp: body.count, bytesDown: answer.body.count))
+      state.passed.append(
+        Passed(path: target, bytesUp: body.count, bytesDown: answer.body.count, range: headers["Range"]))
       guard state.answersToLose > 0 else { return false }
       state.answersToLose -= 1
       return true
     }
     if isLost { throw TransportError.responseLost("the answer was lost") }
-    if case .file(let sink) = request.sink, answer.status == 200 {
-      guard answer.body.withUnsafeBytes({ sink.write($0) }) else { throw TransportError.file(sink.path) }
+    if case .file(let sink) = request.sink,
+      sink.begin(status: answer.status, contentRange: answer[header: "Content-Range"], version: answer[header: "ETag"])
+    {
+      let cut = state.withLock { $0.downloadCuts.isEmpty ? nil : $0.downloadCuts.removeFirst() }
+      if let cut { answer.body = Array(answer.body.prefix(cut)) }
+      guard answer.body.withUnsafeBytes({ sink.write($0) }) else { throw sink.fault ?? .file(sink.path) }
+      if cut != nil { throw TransportError.responseLost("the connection broke") }
       answer.body = []
     }
     return answer

@@ -62,7 +62,7 @@ final class TestDevice: Sendable {
     network = TestNetwork(server.front)
     service = Service(
       endpoint: TestServer.url, environment: .development, home: home, transport: network, deviceName: name,
-      now: { [server] in server.now })
+      now: { [server] in server.now }, pause: { [server] in server.advance(by: $0) })
     container = CKContainer("iCloud.test", on: service)
   }
 
