@@ -42,6 +42,13 @@ public enum Limits {
   public static let subscriptionsPerDatabaseMax = 1_000
   /// Notifications that wait for one push token before the oldest is dropped: a fetch finds what they told of.
   public static let notificationsPerTokenMax = 100
+  /// Bytes of one notification (APNs); what does not fit is left out.
+  public static let notificationBytesMax = 4_096
+  /// Fields whose values come with a notification, and characters of each (Apple's developer forum).
+  public static let notificationFieldsMax = 3
+  public static let notificationFieldLengthMax = 100
+  /// Bytes of a subscription's query, which every save of its record type reads.
+  public static let subscriptionQueryBytesMax = 16 << 10
   /// Push tokens of one user, and of one client or device of theirs; the oldest are dropped beyond that.
   public static let pushTokensPerUserMax = 100
   public static let pushTokensPerClientMax = 4

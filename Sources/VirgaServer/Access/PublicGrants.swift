@@ -22,6 +22,14 @@ final class PublicGrants {
     self.transaction = transaction
   }
 
+  /// What another user than the caller may do in a public database.
+  init(to user: UserName, in database: DatabaseKey, _ transaction: any ReadTransaction) {
+    self.user = user
+    container = database.container
+    environment = database.environment
+    self.transaction = transaction
+  }
+
   /// - Parameter creator: Who made the record, or would make it.
   func rights(to type: RecordType, madeBy creator: UserName?) throws -> SchemaRights {
     try grants(of: type).reduce(into: []) { rights, grant in

@@ -13,11 +13,23 @@ struct CheckedQuery {
 
   private let type: QueriedType
 
+  /// What a query is for.
+  enum Use {
+    /// Finding the records that meet it.
+    case finding
+    /// Telling whether a record meets it, which takes no index where it has no filter.
+    case watching
+  }
+
   /// - Throws: `badRequest`, or `notFound` for an unknown record type.
-  init(_ query: Query, access: Access, in transaction: any ReadTransaction, context: CallContext) throws {
+  init(
+    _ query: Query, for use: Use = .finding, access: Access, in transaction: any ReadTransaction, context: CallContext
+  ) throws {
     type = try QueriedType(query.recordType, endpoint: context.endpoint, in: transaction)
     self.query = Query(query.recordType)
-    if query.filters.isEmpty { try type.require(.queryable, on: type.field(.system(.recordID)), for: .recordID) }
+    if query.filters.isEmpty && use == .finding {
+      try type.require(.queryable, on: type.field(.system(.recordID)), for: .recordID)
+    }
     var valueCount = 0
     for filter in query.filters {
       let checked = try check(filter, access: access)

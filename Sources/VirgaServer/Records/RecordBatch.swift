@@ -56,6 +56,8 @@ struct RecordBatch {
   var endedShares: [StoredRecord] = []
   /// Addresses of shares that begin.
   var newAddresses: [ShareAddress] = []
+  /// What was done to records, once it is done.
+  private var events: [RecordEvent] = []
 
   init(
     _ request: RecordsModifyRequest, access: Access, zone: OpenZone, transaction: any WriteTransaction,
@@ -281,7 +283,8 @@ extension RecordBatch {
     try transaction.put(database)
     try transaction.put(&row)
     zone.row = row
-    try notifySubscribers(of: zone.id, in: zone.database, transaction: transaction, context: &context)
+    try notifySubscribers(
+      of: zone.id, in: zone.database, events: events, transaction: transaction, context: &context)
   }
 
   private mutating func write(entryAt index: Int, row: inout ZoneRow, context: CallContext) throws {
@@ -291,6 +294,7 @@ extension RecordBatch {
       save.record.sequence = row.sequence
       try transaction.put(save.record, in: row, replacing: save.previous, keepsVersion: true)
       for receipt in save.receipts { try transaction.put(receipt.spent.entity) }
+      events.append(RecordEvent(save.isNew ? .created : .updated, save.record))
       entries[index].outcome = .save(save)
     case .delete(let record): try bury(record, row: &row, context: context)
     case .leave(let record):
@@ -312,13 +316,14 @@ extension RecordBatch {
     try transaction.put(next, in: row, replacing: live, keepsVersion: true)
   }
 
-  private func bury(_ record: StoredRecord, row: inout ZoneRow, context: CallContext) throws {
+  private mutating func bury(_ record: StoredRecord, row: inout ZoneRow, context: CallContext) throws {
     row.sequence += 1
     var tombstone = StoredRecord(
       name: record.name, type: record.type, sequence: row.sequence, created: record.created,
       modified: context.stamp(by: access.user ?? .defaultOwner), fieldsJSON: Array("{}".utf8))
     tombstone.isDeleted = true
     try transaction.put(tombstone, in: row, replacing: record, keepsVersion: true)
+    events.append(RecordEvent(.deleted, record))
   }
 
   /// One result for each operation, in their order.

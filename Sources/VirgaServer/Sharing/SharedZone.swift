@@ -120,6 +120,6 @@ extension WriteTransaction {
     zone.sequence = feed.sequence
     try put(feed.entity)
     try put(zone.entity)
-    try notify(zone.user, of: zone.id, in: key, scope: .shared, transaction: self, context: &context)
+    try notifyParticipant(zone.user, of: zone.id, in: key, transaction: self, context: &context)
   }
 }

@@ -1,36 +1,131 @@
 import VirgaModel
 import VirgaWire
 
-/// Puts a notification into every queue of the database's user that a subscription asks for, but not into those of
-/// the client that made the change. One that still waits for the same subscription and zone is replaced.
+/// Puts notifications of a change in a zone into every queue that a subscription asks for, but not into those of the
+/// client that made the change. One that still waits and tells the same is replaced.
+/// - Parameter events: What happened to records, for subscriptions to queries.
 func notifySubscribers(
-  of zone: ZoneID, in database: DatabaseKey, transaction: any WriteTransaction, context: inout CallContext
+  of zone: ZoneID, in database: DatabaseKey, events: [RecordEvent] = [], transaction: any WriteTransaction,
+  context: inout CallContext
 ) throws {
-  guard let user = database.owner else { return }
-  try notify(user, of: zone, in: database, scope: .private, transaction: transaction, context: &context)
+  if let user = database.owner {
+    let notifier = Notifier(zone, in: database, scope: .private, transaction: transaction)
+    try notifier.tell(user, of: events, context: &context)
+  } else if !events.isEmpty {
+    let notifier = Notifier(zone, in: database, scope: .public, transaction: transaction)
+    try notifier.tellEverybody(of: events, context: &context)
+  }
 }
 
-/// The same for a user who sees the zone in their private or their shared database.
-func notify(
-  _ user: UserName, of zone: ZoneID, in database: DatabaseKey, scope: DatabaseScope,
-  transaction: any WriteTransaction, context: inout CallContext
+/// The same for a user who sees the zone in their shared database, where nobody subscribes to queries.
+func notifyParticipant(
+  _ user: UserName, of zone: ZoneID, in database: DatabaseKey, transaction: any WriteTransaction,
+  context: inout CallContext
 ) throws {
-  let (container, environment) = (database.container, database.environment)
-  let tokens = try PushToken.all(of: user, container: container, environment: environment, in: transaction)
-    .filter { !$0.isOrigin(context) }
-  if tokens.isEmpty { return }
-  let owner = StoredSubscription.owner(user, container: container, environment: environment, scope: scope)
-  for entity in try transaction.entities(.subscription, owner: owner) {
-    let subscription = try StoredSubscription(entity)
-    guard subscription.watches(zone) else { continue }
+  let notifier = Notifier(zone, in: database, scope: .shared, transaction: transaction)
+  try notifier.tell(user, of: [], context: &context)
+}
+
+/// Tells of a change in one zone, as users see it in one of their databases.
+private struct Notifier {
+  private let zone: ZoneID
+  private let database: DatabaseKey
+  private let scope: DatabaseScope
+  private let transaction: any WriteTransaction
+  private let schemas: NotifiedSchemas
+
+  init(_ zone: ZoneID, in database: DatabaseKey, scope: DatabaseScope, transaction: any WriteTransaction) {
+    self.zone = zone
+    self.database = database
+    self.scope = scope
+    self.transaction = transaction
+    schemas = NotifiedSchemas(database, in: transaction)
+  }
+
+  /// Tells the user's subscriptions in a database that is theirs.
+  func tell(_ user: UserName, of events: [RecordEvent], context: inout CallContext) throws {
+    let tokens = try tokens(of: user, context)
+    if tokens.isEmpty { return }
+    let owner = StoredSubscription.owner(
+      user, container: database.container, environment: database.environment, scope: scope)
+    for entity in try transaction.entities(.subscription, owner: owner) {
+      let subscription = try StoredSubscription(entity)
+      switch subscription.watched {
+      case .database, .zone:
+        guard subscription.watches(zone) else { continue }
+        try send(subscription, to: user, at: tokens, context: &context)
+        if subscription.firesOnce { try transaction.remove(subscription, owner: owner) }
+      case .query(let query):
+        try tell(user, of: events, subscription, query, at: tokens, context: &context)
+      }
+    }
+  }
+
+  /// Tells the subscriptions of all users who may read the records.
+  func tellEverybody(of events: [RecordEvent], context: inout CallContext) throws {
+    let types = Set(events.map(\.record.type)).sorted()
+    var users: [UserName: (tokens: [PushToken], grants: PublicGrants)] = [:]
+    for type in types {
+      let owner = StoredSubscription.watchOwner(type, in: database)
+      for entity in try transaction.entities(.watch, owner: owner) {
+        let subscription = try StoredSubscription(entity)
+        guard case .query(let query) = subscription.watched else { continue }
+        let user = try StoredSubscription.user(ofKey: entity.key)
+        let (tokens, grants) =
+          try users[user] ?? (try tokens(of: user, context), PublicGrants(to: user, in: database, transaction))
+        users[user] = (tokens, grants)
+        if tokens.isEmpty { continue }
+        let readable = try events.filter { try $0.record.type == type && grants.mayRead($0.record) }
+        try tell(user, of: readable, subscription, query, at: tokens, context: &context)
+      }
+    }
+  }
+
+  private func tell(
+    _ user: UserName, of events: [RecordEvent], _ subscription: StoredSubscription, _ query: WatchedQuery,
+    at tokens: [PushToken], context: inout CallContext
+  ) throws {
+    for event in events where try query.fires(on: event, in: zone, schemas) {
+      try send(subscription, of: event, to: user, at: tokens, context: &context)
+      if subscription.firesOnce {
+        let owner = StoredSubscription.owner(
+          user, container: database.container, environment: database.environment, scope: scope)
+        return try transaction.remove(subscription, owner: owner)
+      }
+    }
+  }
+
+  /// The queues of a user, without those of the client that makes the call.
+  private func tokens(of user: UserName, _ context: CallContext) throws -> [PushToken] {
+    let all = try PushToken.all(
+      of: user, container: database.container, environment: database.environment, in: transaction)
+    // What clients call themselves is told apart among those of one user only.
+    return context.principal.user == user ? all.filter { !$0.isOrigin(context) } : all
+  }
+
+  private func send(
+    _ subscription: StoredSubscription, of event: RecordEvent? = nil, to user: UserName, at tokens: [PushToken],
+    context: inout CallContext
+  ) throws {
+    var payload = NotificationPayload(
+      subscription, container: database.container, user: user, zone: zone, scope: scope)
+    if let event { try payload.add(event, of: subscription, seal: FieldSeal(database, zone.name, context: context)) }
+    var key = "\(scope.rawValue) \(subscription.id)\n\(zone.owner)/\(zone.name)"
+    // Of one record, what is told last stands for the same that was told before. Its creation stays its creation.
+    if let event { key += "\n\(event.record.name)\n\(event.reason.rawValue)" }
+    if let collapse = try subscription.collapseKey() { key = "\(scope.rawValue) \(subscription.id)\n\(collapse)" }
     for token in tokens {
-      let payload = subscription.payload(
-        container: container, user: user, zone: zone, scope: scope, notification: context.makeUUID())
-      try transaction.append(
-        NotificationRow(
-          pushToken: token.token, coalescingKey: "\(subscription.id) \(zone.name)", payload: payload))
+      payload.id = context.makeUUID()
+      try transaction.append(NotificationRow(pushToken: token.token, coalescingKey: key, payload: payload.json))
       context.wakes.insert(token.token)
     }
-    if subscription.firesOnce { try transaction.removeEntity(.subscription, key: entity.key) }
+  }
+}
+
+extension WriteTransaction {
+  func remove(_ subscription: StoredSubscription, owner: String) throws {
+    let key = "\(owner)/\(subscription.id)"
+    try removeEntity(.subscription, key: key)
+    if case .query = subscription.watched { try removeEntity(.watch, key: key) }
   }
 }

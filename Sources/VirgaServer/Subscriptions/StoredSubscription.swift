@@ -5,12 +5,14 @@ import VirgaWire
 /// A subscription as it is stored. What a save needs to fire it comes first, ready made; the rest is read when a client
 /// asks for it.
 ///
-/// As an entity's value it is three lines: what it watches and whether it fires once, the `aps` part of its
-/// notifications, and its details as JSON.
+/// As an entity's value it is lines: what it watches and whether it fires once, the `aps` part of its notifications, for
+/// a query its record type and itself, and the details as JSON.
 struct StoredSubscription: Hashable {
   enum Watched: Hashable {
     case database
-    case zone(ZoneName)
+    /// With the owner of a zone of somebody else.
+    case zone(ZoneName, of: UserName?)
+    case query(WatchedQuery)
   }
 
   let id: SubscriptionID
@@ -23,6 +25,8 @@ struct StoredSubscription: Hashable {
   private struct Details: Codable {
     var firesOn: [String]
     var info: NotificationInfo
+    /// The query as it was given.
+    var query: String?
   }
 
   /// - Parameter watched: What the subscription's kind names, resolved.
@@ -33,52 +37,106 @@ struct StoredSubscription: Hashable {
     aps = subscription.notificationInfo.apsJSON
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
-    details = Array(
-      try encoder.encode(Details(firesOn: subscription.firesOn, info: subscription.notificationInfo)))
+    var details = Details(firesOn: subscription.firesOn, info: subscription.notificationInfo)
+    if case .query(let json, _) = subscription.kind { details.query = String(decoding: json, as: UTF8.self) }
+    self.details = Array(try encoder.encode(details))
   }
 
   init(_ entity: Entity) throws {
-    let lines = entity.value.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
+    let damage = StoreError.damaged("subscription \(entity.key) cannot be read")
+    let newline = UInt8(ascii: "\n")
+    let isQuery =
+      entity.value.prefix { $0 != newline }.split(separator: UInt8(ascii: " ")).dropFirst().first
+      .map { $0.elementsEqual("query".utf8) } ?? false
+    let lines = entity.value.split(
+      separator: newline, maxSplits: isQuery ? 4 : 2, omittingEmptySubsequences: false)
+    // Only the last word may hold a space: a zone's name.
     let words = String(decoding: lines.first ?? [], as: UTF8.self).split(
-      separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-    guard lines.count == 3, words.count >= 2, let slash = entity.key.lastIndex(ofSeparators: 4) else {
-      throw StoreError.damaged("subscription \(entity.key) cannot be read")
+      separator: " ", maxSplits: isQuery ? 4 : 3, omittingEmptySubsequences: false)
+    guard lines.count == (isQuery ? 5 : 3), words.count >= 2, let slash = entity.key.index(ofSlash: 4) else {
+      throw damage
     }
     id = SubscriptionID(String(entity.key[slash...].dropFirst()))
     firesOnce = words[0] == "once"
-    watched = words.count == 3 ? .zone(ZoneName(String(words[2]))) : .database
     aps = Array(lines[1])
-    details = Array(lines[2])
+    details = Array(lines[lines.count - 1])
+    switch (words[1], words.count) {
+    case ("zone", 3...): watched = .zone(ZoneName(words[2...].joined(separator: " ")), of: nil)
+    case ("shared", 4): watched = .zone(ZoneName(String(words[3])), of: UserName(String(words[2])))
+    case ("query", 4...):
+      guard let events = Int(words[2]) else { throw damage }
+      watched = .query(
+        WatchedQuery(
+          recordType: RecordType(String(decoding: lines[2], as: UTF8.self)), events: RecordEvents(rawValue: events),
+          zone: words.count == 5 ? ZoneName(String(words[4])) : nil, carriesFields: words[3] == "filled",
+          json: Array(lines[3])))
+    default: watched = .database
+    }
   }
 
   func entity(owner: String) -> Entity {
-    let head =
-      switch watched {
-      case .database: "database"
-      case .zone(let name): "zone \(name)"
-      }
-    let value = Array("\(firesOnce ? "once" : "always") \(head)\n".utf8) + aps + [UInt8(ascii: "\n")] + details
+    let newline = [UInt8(ascii: "\n")]
+    var middle: [UInt8] = []
+    let head: String
+    switch watched {
+    case .database: head = "database"
+    case .zone(let name, nil): head = "zone \(name)"
+    case .zone(let name, let owner?): head = "shared \(owner) \(name)"
+    case .query(let query):
+      let zone = query.zone.map { " \($0)" } ?? ""
+      head = "query \(query.events.rawValue) \(query.carriesFields ? "filled" : "plain")\(zone)"
+      middle = Array(query.recordType.rawValue.utf8) + newline + query.json + newline
+    }
+    let value = Array("\(firesOnce ? "once" : "always") \(head)\n".utf8) + aps + newline + middle + details
     return Entity(.subscription, key: "\(owner)/\(id)", owner: owner, value: value)
   }
 
+  /// Where the public database finds it by the record type of its query.
+  func watchEntity(owner: String, in database: DatabaseKey) -> Entity? {
+    guard case .query(let query) = watched else { return nil }
+    var entity = entity(owner: owner)
+    entity.kind = .watch
+    entity.owner = Self.watchOwner(query.recordType, in: database)
+    return entity
+  }
+
   func subscription(owner: UserName) throws -> Subscription {
+    let details = try readDetails()
     let kind: Subscription.Kind =
       switch watched {
       case .database: .database
-      case .zone(let name): .zone(ZoneSelector(name, owner: owner))
+      case .zone(let name, let other): .zone(ZoneSelector(name, owner: other ?? owner))
+      case .query(let query):
+        .query(json: Array((details.query ?? "").utf8), zone: query.zone.map { ZoneSelector($0, owner: owner) })
       }
     var subscription = Subscription(id: id, kind: kind)
-    let details = try JSONDecoder().decode(Details.self, from: Data(self.details))
     subscription.firesOn = details.firesOn
     subscription.firesOnce = firesOnce
     subscription.notificationInfo = details.info
     return subscription
   }
 
+  func notificationInfo() throws -> NotificationInfo { try readDetails().info }
+
+  /// What notifications have in common that replace one another; `nil` if nothing was said.
+  func collapseKey() throws -> String? {
+    guard case .query(let query) = watched, query.carriesFields else { return nil }
+    return try notificationInfo().collapseIDKey
+  }
+
+  private func readDetails() throws -> Details {
+    do {
+      return try JSONDecoder().decode(Details.self, from: Data(details))
+    } catch {
+      throw StoreError.damaged("subscription \(id) cannot be read")
+    }
+  }
+
   func watches(_ zone: ZoneID) -> Bool {
     switch watched {
     case .database: true
-    case .zone(let name): name == zone.name
+    case .zone(let name, let owner): name == zone.name && owner ?? zone.owner == zone.owner
+    case .query: false
     }
   }
 
@@ -87,11 +145,23 @@ struct StoredSubscription: Hashable {
   {
     "\(container)/\(environment)/\(scope.pathName)/\(user)"
   }
+
+  /// Under what all that watch a record type of the public database are listed.
+  static func watchOwner(_ type: RecordType, in database: DatabaseKey) -> String {
+    "\(database.container)/\(database.environment)/\(type)"
+  }
+
+  /// Whose a subscription is, by its key.
+  static func user(ofKey key: String) throws -> UserName {
+    let parts = key.split(separator: "/", maxSplits: 4, omittingEmptySubsequences: false)
+    guard parts.count == 5 else { throw StoreError.damaged("subscription \(key) cannot be read") }
+    return UserName(String(parts[3]))
+  }
 }
 
 extension String {
   /// Where the `count`th slash stands.
-  fileprivate func lastIndex(ofSeparators count: Int) -> String.Index? {
+  fileprivate func index(ofSlash count: Int) -> String.Index? {
     var left = count
     return utf8.firstIndex {
       if $0 == UInt8(ascii: "/") { left -= 1 }

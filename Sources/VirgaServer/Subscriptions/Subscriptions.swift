@@ -42,7 +42,8 @@ extension Service {
         try itemResult(failure: { .failure(subscription.id, $0) }) {
           if let fault = operation.fault { throw fault }
           if operation.kind == .delete { return try shelf.delete(subscription.id, in: transaction) }
-          return try shelf.save(subscription, isNew: operation.kind == .create, in: transaction)
+          return try shelf.save(
+            subscription, isNew: operation.kind == .create, in: transaction, context: context)
         })
     }
     return .subscriptions(results)
@@ -75,19 +76,20 @@ private struct SubscriptionShelf {
   }
 
   mutating func delete(_ id: SubscriptionID, in transaction: any WriteTransaction) throws -> SubscriptionResult {
-    guard try subscription(id, in: transaction) != nil else { throw Self.notFound }
-    try transaction.removeEntity(.subscription, key: "\(owner)/\(id)")
+    guard let known = try subscription(id, in: transaction) else { throw Self.notFound }
+    try transaction.remove(known, owner: owner)
     count? -= 1
     return .deleted(id)
   }
 
   mutating func save(
-    _ subscription: Subscription, isNew: Bool, in transaction: any WriteTransaction
+    _ subscription: Subscription, isNew: Bool, in transaction: any WriteTransaction, context: CallContext
   ) throws -> SubscriptionResult {
     if let objection = NameRule.name.objection(to: subscription.id.rawValue) {
       throw ServiceError.badRequest("subscription ID \(objection)")
     }
-    let stored = try StoredSubscription(subscription, watching: try watched(subscription, in: transaction))
+    let stored = try StoredSubscription(
+      subscription, watching: try watched(subscription, in: transaction, context: context))
     let known = try self.subscription(subscription.id, in: transaction)
     if isNew {
       if let known, known != stored {
@@ -101,15 +103,20 @@ private struct SubscriptionShelf {
       throw Self.notFound
     }
     try transaction.put(stored.entity(owner: owner))
+    if access.scope == .public, let database = access.database,
+      let watch = stored.watchEntity(owner: owner, in: database)
+    {
+      try transaction.put(watch)
+    }
     return .subscription(try stored.subscription(owner: user))
   }
 
   private func watched(
-    _ subscription: Subscription, in transaction: any ReadTransaction
+    _ subscription: Subscription, in transaction: any ReadTransaction, context: CallContext
   ) throws -> StoredSubscription.Watched {
     switch subscription.kind {
-    case .query:
-      throw ServiceError.badRequest("subscriptions of the kind query do not fire on this server, so it keeps none")
+    case .query(let json, let zone):
+      return .query(try watchedQuery(json, zone, of: subscription, in: transaction, context: context))
     case _ where access.scope == .public:
       throw ServiceError.badRequest("the public database has no subscriptions to zones or to the whole of it")
     case .database: return .database
@@ -117,7 +124,40 @@ private struct SubscriptionShelf {
       guard selector.name != .default else {
         throw ServiceError.badRequest("the default zone has no change feed to subscribe to")
       }
-      return .zone(try access.openZone(selector, in: transaction).id.name)
+      let id = try access.openZone(selector, in: transaction).id
+      return .zone(id.name, of: access.scope == .shared ? id.owner : nil)
     }
+  }
+
+  /// Sorts of the query say nothing to a subscription.
+  private func watchedQuery(
+    _ json: [UInt8], _ zone: ZoneSelector?, of subscription: Subscription, in transaction: any ReadTransaction,
+    context: CallContext
+  ) throws -> WatchedQuery {
+    if access.scope == .shared {
+      throw ServiceError.badRequest(
+        "the shared database has no subscriptions to queries; subscribe to it or to a zone of it")
+    }
+    try Limits.check(json.count, atMost: Limits.subscriptionQueryBytesMax, "bytes of a subscription's query")
+    let info = subscription.notificationInfo
+    try Limits.check(
+      info.additionalFields?.count ?? 0, atMost: Limits.notificationFieldsMax, "fields in a notification")
+    let events = RecordEvents(words: subscription.firesOn)
+    if events.isEmpty {
+      throw ServiceError.badRequest("firesOn of a query subscription names none of create, update and delete")
+    }
+    var query: Query
+    do {
+      query = try Query(json: json)
+    } catch {
+      throw ServiceError(error)
+    }
+    query.sorts = []
+    let zone = try zone.map { try access.openZone($0, in: transaction).id.name }
+    let checked = try CheckedQuery(query, for: .watching, access: access, in: transaction, context: context)
+    let carriesFields =
+      info.additionalFields?.isEmpty == false || !info.argumentNames.isEmpty || info.collapseIDKey != nil
+    return WatchedQuery(
+      recordType: query.recordType, events: events, zone: zone, carriesFields: carriesFields, json: checked.query.json)
   }
 }

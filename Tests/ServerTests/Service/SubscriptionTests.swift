@@ -90,8 +90,6 @@ import VirgaWire
 
   @Test func whatCannotFireIsRefused() throws {
     let harness = try Harness.withZone()
-    let query = Subscription(id: "q", kind: .query(json: Array("{}".utf8), zone: nil))
-    #expect(code(try modify(harness, .create, query)) == .badRequest)
     #expect(code(try modify(harness, .create, .init(id: "d", kind: .zone(ZoneSelector())))) == .badRequest)
     #expect(code(try modify(harness, .create, .init(id: "n", kind: .zone(ZoneSelector("None"))))) == .zoneNotFound)
     #expect(code(try modify(harness, .create, .init(id: "p", kind: .database), in: .open)) == .badRequest)

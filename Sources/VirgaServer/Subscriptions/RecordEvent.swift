@@ -1,0 +1,89 @@
+import VirgaModel
+import VirgaWire
+
+/// What a call did to one record, as the subscriptions to queries look at it.
+struct RecordEvent {
+  enum Reason: Int {
+    case created = 1
+    case updated = 2
+    case deleted = 3
+  }
+
+  let reason: Reason
+  /// The record as it is now; a deleted one as it last was.
+  let record: StoredRecord
+
+  init(_ reason: Reason, _ record: StoredRecord) {
+    self.reason = reason
+    self.record = record
+  }
+}
+
+/// Which events a subscription asks for.
+struct RecordEvents: OptionSet, Hashable {
+  let rawValue: Int
+
+  static let all = RecordEvents(rawValue: 7)
+  private static let words = ["create", "update", "delete"]
+
+  init(rawValue: Int) { self.rawValue = rawValue }
+
+  /// - Parameter words: As `firesOn` has them.
+  init(words: [String]) {
+    self.init(rawValue: Self.words.indices.reduce(0) { words.contains(Self.words[$1]) ? $0 | 1 << $1 : $0 })
+  }
+
+  func contains(_ reason: RecordEvent.Reason) -> Bool { rawValue & 1 << (reason.rawValue - 1) != 0 }
+}
+
+/// A query that a subscription watches, checked when the subscription was saved.
+struct WatchedQuery: Hashable {
+  let recordType: RecordType
+  let events: RecordEvents
+  /// `nil` for every zone of the database.
+  let zone: ZoneName?
+  /// Whether a notification carries values of the record.
+  let carriesFields: Bool
+  /// The query dictionary, with every value of its field's type.
+  let json: [UInt8]
+
+  /// Whether the event is one that was asked for, of a record that meets the query: a deleted one as it last was, any
+  /// other as it is now. So an update that takes a record out of the query is not told.
+  func fires(on event: RecordEvent, in zone: ZoneID, _ schemas: NotifiedSchemas) throws -> Bool {
+    guard event.record.type == recordType, events.contains(event.reason), self.zone ?? zone.name == zone.name else {
+      return false
+    }
+    let query: Query
+    do {
+      query = try Query(json: json)
+    } catch {
+      throw StoreError.damaged("the query of a subscription cannot be read")
+    }
+    if query.filters.isEmpty { return true }
+    let searchable = query.filters.contains { $0.field == .anySearchable } ? try schemas.searchable(recordType) : []
+    var names = Set(searchable)
+    for case .field(let name) in query.filters.map(\.field) { names.insert(name) }
+    return query.matches(try event.record.subject(in: zone, only: names), searchable: searchable)
+  }
+}
+
+/// Schemas that are looked at while events are told.
+final class NotifiedSchemas {
+  private let database: DatabaseKey
+  private let transaction: any ReadTransaction
+  private var known: [RecordType: [FieldName]] = [:]
+
+  init(_ database: DatabaseKey, in transaction: any ReadTransaction) {
+    self.database = database
+    self.transaction = transaction
+  }
+
+  /// The fields that a search of a whole record looks at: those that are marked so now.
+  func searchable(_ type: RecordType) throws -> [FieldName] {
+    if let names = known[type] { return names }
+    let schema = try transaction.schema(of: type, container: database.container, environment: database.environment)
+    let names = schema?.fields.filter { $0.indexes.contains(.searchable) }.map(\.name) ?? []
+    known[type] = names
+    return names
+  }
+}
