@@ -5,19 +5,26 @@ import Testing
 /// A server that is killed between a commit and the delivery of what it caused loses no notification; one may come
 /// twice.
 @Suite(.timeLimit(.minutes(3))) struct OutboxTests {
-  private static let kills = 20
   private static let subscribers = 3
 
-  @Test func everySubscriberHearsAfterAKill() async throws {
+  @Test(arguments: [
+    (#""subscriptionType":"database""#, 20),
+    (#""subscriptionType":"query","query":{"recordType":"Note"},"firesOn":["create"]"#, 10),
+  ])
+  func everySubscriberHearsAfterAKill(subscription: String, kills: Int) async throws {
     let server = try await ServerProcess()
     let client = try await ScriptClient(server: server, container: "iCloud.virga.push")
     let zone = #""zoneID":{"zoneName":"Diary"}"#
     _ = try client.call("zones/modify", #"{"operations":[{"operationType":"create","zone":{\#(zone)}}]}"#)
+    // A query's record type must be known.
     _ = try client.call(
+      "records/modify",
+      #"{\#(zone),"operations":[{"operationType":"create","record":{"recordName":"first","recordType":"Note"}}]}"#)
+    let answer = try client.call(
       "subscriptions/modify",
-      #"{"operations":[{"operationType":"create","subscription":{"subscriptionID":"all","subscriptionType":"database"}}]}"#
-    )
-    for round in 0..<Self.kills {
+      #"{"operations":[{"operationType":"create","subscription":{"subscriptionID":"all",\#(subscription)}}]}"#)
+    #expect("\(answer)".contains("serverErrorCode") == false, "\(answer)")
+    for round in 0..<kills {
       // New queues each time: what comes is of this round.
       let targets = try (0..<Self.subscribers).map { number in
         let answer = try client.call(

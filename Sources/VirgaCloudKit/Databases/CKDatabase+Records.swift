@@ -57,6 +57,7 @@ extension CKDatabase {
     return await records(from: reply.records, in: zone, progress: progress)
   }
 
+  @discardableResult
   public func save(_ record: CKRecord) async throws -> CKRecord {
     try await modifyRecords(saving: [record], deleting: []).saveResults.only(record.recordID)
   }

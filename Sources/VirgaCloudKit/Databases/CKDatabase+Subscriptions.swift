@@ -1,4 +1,6 @@
+import Foundation
 import VirgaModel
+import VirgaPredicates
 import VirgaWire
 
 extension CKDatabase {
@@ -30,6 +32,7 @@ extension CKDatabase {
   }
 
   /// Saves a subscription. Saving the same one again succeeds.
+  @discardableResult
   public func save(_ subscription: CKSubscription) async throws -> CKSubscription {
     try await modifySubscriptions(saving: [subscription], deleting: []).saveResults.only(subscription.subscriptionID)
   }
@@ -154,10 +157,44 @@ extension CKSubscription {
     case let zone as CKRecordZoneSubscription:
       model = Subscription(id: SubscriptionID(subscriptionID), kind: .zone(ZoneSelector(zone.zoneID.model)))
     case is CKDatabaseSubscription: model = Subscription(id: SubscriptionID(subscriptionID), kind: .database)
-    default: throw CKError(.invalidArguments, "Query subscriptions cannot be saved yet; subscribe to the zone.")
+    case let query as CKQuerySubscription: model = try query.queryModel()
+    default: throw CKError(.invalidArguments, "A subscription is of one of the three subclasses.")
     }
     if let notificationInfo { model.notificationInfo = notificationInfo.model }
     return model
+  }
+}
+
+extension CKQuerySubscription {
+  fileprivate func queryModel() throws -> Subscription {
+    guard let query = try CKQuery(recordType: recordType ?? "", predicate: predicate).model() else {
+      throw CKError(.invalidArguments, "The predicate is false of every record, so the subscription would never fire.")
+    }
+    let kind = Subscription.Kind.query(json: query.json, zone: zoneID.map { ZoneSelector($0.model) })
+    var model = Subscription(id: SubscriptionID(subscriptionID), kind: kind)
+    model.firesOn = Self.events.filter { querySubscriptionOptions.contains($0.option) }.map(\.name)
+    model.firesOnce = querySubscriptionOptions.contains(.firesOnce)
+    return model
+  }
+
+  fileprivate static let events: [(option: Options, name: String)] = [
+    (.firesOnRecordCreation, "create"), (.firesOnRecordUpdate, "update"), (.firesOnRecordDeletion, "delete"),
+  ]
+
+  /// The subscription as the service keeps it; nil if this version cannot read its query.
+  fileprivate convenience init?(_ model: Subscription, _ json: [UInt8], zoneID: CKRecordZone.ID?) {
+    let query: Query
+    do {
+      query = try Query(json: json)
+    } catch {
+      return nil
+    }
+    var options: Options = model.firesOnce ? .firesOnce : []
+    for event in Self.events where model.firesOn.contains(event.name) { options.insert(event.option) }
+    self.init(
+      recordType: query.recordType.rawValue, predicate: .meeting(query.filters), subscriptionID: model.id.rawValue,
+      options: options)
+    self.zoneID = zoneID
   }
 }
 
@@ -170,7 +207,10 @@ extension Subscription {
     case .zone(let zone):
       let zoneID = database.local(ZoneID(zone.name, owner: zone.owner ?? .defaultOwner))
       object = CKRecordZoneSubscription(zoneID: CKRecordZone.ID(zoneID), subscriptionID: id.rawValue)
-    case .query: return nil
+    case .query(let json, let zone):
+      let zoneID = zone.map { CKRecordZone.ID(database.local(ZoneID($0.name, owner: $0.owner ?? .defaultOwner))) }
+      guard let query = CKQuerySubscription(self, json, zoneID: zoneID) else { return nil }
+      object = query
     }
     object.notificationInfo = CKSubscription.NotificationInfo(notificationInfo)
     return object

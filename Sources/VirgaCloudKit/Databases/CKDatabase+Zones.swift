@@ -29,6 +29,7 @@ extension CKDatabase {
   }
 
   /// Saves a zone; one that exists already is left as it is.
+  @discardableResult
   public func save(_ zone: CKRecordZone) async throws -> CKRecordZone {
     try await modifyRecordZones(saving: [zone], deleting: []).saveResults.only(zone.zoneID)
   }

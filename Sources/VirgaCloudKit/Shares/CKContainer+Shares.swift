@@ -52,6 +52,7 @@ extension CKContainer {
   // MARK: Joining
 
   /// Joins a share. Its records then are in the shared database.
+  @discardableResult
   public func accept(_ metadata: CKShare.Metadata) async throws -> CKShare {
     try await accept([metadata]).only(metadata)
   }

@@ -16,7 +16,7 @@ struct SyncService: Sendable {
   let database: CKDatabase
   private let subscriptionID: CKSubscription.ID
 
-  init(_ database: CKDatabase, subscriptionID: CKSubscription.ID?) {
+  init(_ database: CKDatabase, subscriptionID: CKSubscription.ID? = nil) {
     self.database = database
     self.subscriptionID = subscriptionID ?? "virga-sync-engine"
   }
@@ -120,13 +120,16 @@ struct SyncService: Sendable {
   }
 
   /// Waits for a notification; `false` if the service answered without one, as it does now and then.
-  func poll(_ url: String) async -> Result<Bool, SyncFailure> {
+  func poll(_ url: String) async -> Result<Bool, SyncFailure> { await receive(url).map { !$0.isEmpty } }
+
+  /// The same with the notification itself, which is empty if there was none.
+  func receive(_ url: String) async -> Result<[UInt8], SyncFailure> {
     var request = TransportRequest(method: "GET", url: url)
     request.timeout = Self.pollTimeout
     do {
       let answer = try await database.service.send(request)
       guard answer.status == 200 else { return .failure(SyncFailure(.final)) }
-      return .success(!answer.body.isEmpty)
+      return .success(answer.body)
     } catch CKError.serverResponseLost {
       // A poll that the network or a proxy cut off; nothing is lost with it that a fetch would not find.
       return .failure(SyncFailure(.unreachable))

@@ -4,7 +4,7 @@ import VirgaServer
 import VirgaWire
 
 /// Subscriptions to queries in a private database.
-struct QuerySubscriptionTests {
+struct ServiceQuerySubscriptionTests {
   private static let open = QueryFilter("state", .equals, .string("open"))
   private static let opened: Fields = ["state": .string("open")]
   private static let closed: Fields = ["state": .string("closed")]
