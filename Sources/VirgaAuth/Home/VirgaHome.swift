@@ -8,7 +8,8 @@ package import VirgaModel
 /// |---|---|
 /// | `device.key` | the device's private key, PKCS #8 in PEM form |
 /// | `account.json` | one account for each server that the device knows |
-/// | `config.json` | settings that people write: `endpoint`, `containers` |
+/// | `config.json` | settings that people write: `endpoint`, `containers`, `apiToken`, `webAuthToken` |
+/// | `web-tokens.json` | the latest token of a user of Apple's service |
 ///
 /// Several processes may use one home at once: every file is replaced whole, and changes of `account.json` take turns.
 package struct VirgaHome: Sendable {
@@ -32,6 +33,10 @@ package struct VirgaHome: Sendable {
     package var endpoint: String?
     /// Containers of the apps of this device; the first is the default one.
     package var containers: [ContainerID]?
+    /// Of the default container at Apple's service, or at another that takes such tokens.
+    package var apiToken: String?
+    /// Of the user who has signed in there.
+    package var webAuthToken: String?
 
     package init(endpoint: String? = nil, containers: [ContainerID]? = nil) {
       self.endpoint = endpoint

@@ -29,7 +29,7 @@ extension AssetStore {
       utimes(url.path, nil)
       return url
     }
-    guard let source = asset.downloadURL else {
+    guard let source = asset.source else {
       throw CKError(.assetNotAvailable, "The service gave no address for the bytes of an asset.")
     }
     let download = Download(asset: asset, source: source, url: url, renew: renew, progress: progress)
@@ -196,4 +196,9 @@ extension CKError {
   fileprivate static func unavailable(_ status: Int) -> CKError {
     CKError(.assetNotAvailable, "The service does not give the bytes of an asset (status \(status)).")
   }
+}
+
+extension AssetValue {
+  /// Where the bytes are. Apple's addresses leave a place for the file's name.
+  var source: String? { downloadURL?.replacingOccurrences(of: "${f}", with: "file") }
 }

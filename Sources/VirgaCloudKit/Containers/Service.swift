@@ -14,6 +14,8 @@ package final class Service: Sendable {
   /// Names this process to the service, which does not tell it of its own changes.
   package let clientID = UUID().uuidString
   private let accounts: AccountClient
+  /// The tokens for a service that knows no devices of ours, such as Apple's; nothing of our own is then sent.
+  package let tokens: WebTokens?
   package let now: @Sendable () -> Timestamp
   /// Waits that long, or throws when its task is cancelled.
   let pause: @Sendable (Duration) async throws -> Void
@@ -23,10 +25,11 @@ package final class Service: Sendable {
   /// Why the server gives this device no account, if it does not.
   private let refusal: Mutex<AccountRefusal?>
 
+  /// - Parameter tokens: For a service that is to get nothing but what CloudKit Web Services know.
   /// - Parameter deviceName: What other devices of the account see.
   package init(
     endpoint: String, environment: VirgaModel.Environment, home: VirgaHome, transport: any Transport,
-    deviceName: String = Service.hostName,
+    tokens: WebTokens? = nil, deviceName: String = Service.hostName,
     now: @escaping @Sendable () -> Timestamp = { Timestamp(Date()) },
     pause: @escaping @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
   ) {
@@ -35,6 +38,7 @@ package final class Service: Sendable {
     self.endpoint = endpoint
     self.environment = environment
     self.transport = transport
+    self.tokens = tokens
     cacheFolder = home.path + "/cache"
     refusals = AccountRefusals(home: home)
     refusal = Mutex(refusals.refusal(endpoint: endpoint))
@@ -55,6 +59,7 @@ package final class Service: Sendable {
   /// What is known of the account without asking anybody. A device without an account counts as having one, because
   /// its first request makes one, unless the server has refused that.
   var accountStatus: CKAccountStatus {
+    if let tokens { return tokens.isSignedIn ? .available : .noAccount }
     do {
       let known = try accounts.knownAccount()
       // A device that joined an account since is another one.
@@ -67,7 +72,7 @@ package final class Service: Sendable {
 
   /// The account, where the device has one already.
   package var accountID: AccountID? {
-    guard let account = try? accounts.knownAccount() else { return nil }
+    guard tokens == nil, let account = try? accounts.knownAccount() else { return nil }
     return account.account
   }
 
@@ -91,7 +96,13 @@ package final class Service: Sendable {
   }
 
   /// A token with which a web page can act for this device's account in a container.
-  func webAuthToken(for container: ContainerID) async throws -> String {
+  func webAuthToken(for container: ContainerID, pageToken: String) async throws -> String {
+    if let tokens {
+      guard tokens.belong(to: pageToken), tokens.isSignedIn, let token = tokens.webAuthToken else {
+        throw CKError(.notAuthenticated, "Nobody is signed in with this API token.")
+      }
+      return token
+    }
     do { return try await accounts.tokens(for: container).webAuthToken } catch let error as AccountError {
       throw CKError(error)
     }
@@ -117,13 +128,21 @@ package final class Service: Sendable {
   func perform(
     _ call: Call, container: ContainerID, scope: DatabaseScope, zone: ZoneID, timeout: Duration
   ) async throws -> Reply {
+    // Calls about people belong to the public database, whichever asks.
+    let scope = call.operation.needsUser ? .public : scope
     let endpoint = Endpoint(container: container, environment: environment, scope: scope, operation: call.operation)
-    var request = TransportRequest(method: "POST", url: self.endpoint + endpoint.path + "?clientId=\(clientID)")
-    request.body = .bytes(call.encoded())
+    let method = call.isParameterless ? "GET" : "POST"
+    var request = TransportRequest(method: method, url: self.endpoint + endpoint.path + "?clientId=\(clientID)")
     request.isRepeatable = call.operation.isReadOnly
     request.timeout = timeout
-    request.headers = [("Content-Type", "application/json"), ("X-Virga-Extensions", "1")]
-    if let limit = call.largePageLimit { request.headers.append(("X-Virga-Page", String(limit))) }
+    if !call.isParameterless {
+      request.body = .bytes(call.encoded())
+      request.headers = [("Content-Type", "application/json")]
+    }
+    if tokens == nil {
+      request.headers.append(("X-Virga-Extensions", "1"))
+      if let limit = call.largePageLimit { request.headers.append(("X-Virga-Page", String(limit))) }
+    }
     let answer = try await authorized(request)
     do {
       return try Reply(decoding: answer.body, for: call.operation, in: zone)
@@ -136,6 +155,10 @@ package final class Service: Sendable {
   /// Sends a request with a session, with a new one if the service has ended the first.
   /// - Throws: `CKError` for an answer that is no success.
   private func authorized(_ request: TransportRequest) async throws -> TransportResponse {
+    if let tokens { return try await authorized(request, by: tokens) }
+    guard !isApples else {
+      throw CKError(.missingEntitlement, "Apple's service asks for an API token of the container: VIRGA_API_TOKEN.")
+    }
     var isRetry = false
     while true {
       let session = try await session()
@@ -152,6 +175,31 @@ package final class Service: Sendable {
     }
   }
 
+  /// Sends a request with tokens; again, if meanwhile another answer has brought the next one.
+  private func authorized(_ request: TransportRequest, by tokens: WebTokens) async throws -> TransportResponse {
+    var isRetry = false
+    while true {
+      let credentials = tokens.next()
+      var signed = request
+      signed.url += "&" + tokens.query(credentials)
+      let answer = try await send(signed)
+      if tokens.take(answer, to: credentials) { announceAccountChange() }
+      if answer.status == 200 { return answer }
+      if answer.status == 401 || answer.status == 421, !isRetry,
+        tokens.webAuthToken != credentials.webAuthToken
+      {
+        isRetry = true
+        continue
+      }
+      throw CKError(answer, item: .request)
+    }
+  }
+
+  /// The most items of one request. Apple's web service takes half as many as its native one, and as ours.
+  var itemsPerRequestMax: Int { tokens == nil ? Limits.operationsPerRequestMax : Self.itemsPerWebRequestMax }
+
+  private static let itemsPerWebRequestMax = 200
+
   /// Sends a request as it is.
   /// - Throws: `CKError` if no answer came.
   func send(_ request: TransportRequest) async throws -> TransportResponse {
@@ -160,6 +208,14 @@ package final class Service: Sendable {
 }
 
 extension Call {
+  /// Whether the call says nothing, and is a GET.
+  fileprivate var isParameterless: Bool {
+    switch self {
+    case .zonesList, .subscriptionsList, .usersCaller, .usersCurrent: true
+    default: false
+    }
+  }
+
   /// How many records a page may have; feeds are read in larger pages than other clients get.
   fileprivate var largePageLimit: Int? {
     switch self {

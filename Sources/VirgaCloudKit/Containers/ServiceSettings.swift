@@ -8,6 +8,7 @@ package import VirgaModel
 /// |---|---|
 /// | home | `VIRGA_HOME`, `~/.virga` |
 /// | address | `VIRGA_ENDPOINT`, `config.json` in the home, `http://127.0.0.1:8787` |
+/// | tokens | `VIRGA_API_TOKEN` and `VIRGA_WEB_AUTH_TOKEN`, `config.json`; with them nothing of ours is sent |
 /// | environment | `VIRGA_ENVIRONMENT`, the entitlements, development |
 /// | default container | `VIRGA_CONTAINER`, the first of the entitlements, the first of `config.json`, `iCloud.` and the program's name |
 ///
@@ -18,6 +19,8 @@ package struct ServiceSettings: Sendable {
   package var endpoint: String
   package var environment: VirgaModel.Environment
   package var defaultContainer: ContainerID
+  /// For Apple's service, or another that knows no devices of ours.
+  package var tokens: WebTokens?
 
   /// - Parameter program: The path of the program's file.
   package init(environment variables: [String: String], program: String) throws(SecureFileError) {
@@ -27,10 +30,15 @@ package struct ServiceSettings: Sendable {
     let entitlements = Entitlements(besideProgram: program)
     let environment = variable("VIRGA_ENVIRONMENT") ?? entitlements.environment
     self.environment = environment.flatMap { VirgaModel.Environment(rawValue: $0.lowercased()) } ?? .development
+    let config = try home.config()
+    if let apiToken = variable("VIRGA_API_TOKEN") ?? config.apiToken {
+      let webAuthToken = variable("VIRGA_WEB_AUTH_TOKEN") ?? config.webAuthToken
+      tokens = WebTokens(apiToken: apiToken, webAuthToken: webAuthToken, home: home)
+    }
     let stated = variable("VIRGA_CONTAINER") ?? entitlements.containers.first
     if let stated {
       defaultContainer = ContainerID(stated)
-    } else if let configured = try home.config().containers?.first {
+    } else if let configured = config.containers?.first {
       defaultContainer = configured
     } else {
       defaultContainer = ContainerID("iCloud." + URL(fileURLWithPath: program).lastPathComponent)

@@ -50,7 +50,7 @@ extension CKDatabase {
     guard databaseScope != .public else {
       throw CKError(.badDatabase, "The changes of the public database cannot be followed.")
     }
-    let request = DatabaseChangesRequest(syncToken: changeToken?.text, resultsLimit: resultsLimit)
+    let request = DatabaseChangesRequest(syncToken: changeToken?.text, resultsLimit: pageLimit(resultsLimit))
     guard case .databaseChanges(let reply) = try await perform(.changesDatabase(request)) else {
       throw CKError.unexpected("changes/database")
     }
@@ -89,6 +89,12 @@ extension CKDatabase {
     return (modifications, page.deletions, page.changeToken, page.moreComing)
   }
 
+  /// A page's size as the service takes it; nil is its own choice.
+  private func pageLimit(_ limit: Int?) -> Int? {
+    guard service.tokens != nil else { return limit }
+    return limit.flatMap { $0 > 0 ? min($0, service.itemsPerRequestMax) : nil }
+  }
+
   /// A page of a zone's changes, in the order of the feed.
   package struct RecordZonePage: Sendable {
     package var records: [(id: CKRecord.ID, result: Result<CKRecord, any Error>)]
@@ -105,7 +111,7 @@ extension CKDatabase {
       throw CKError(.badDatabase, "The changes of the public database cannot be followed.")
     }
     var request = ZoneChangesRequest(
-      zone: ZoneSelector(zoneID.model), syncToken: changeToken?.text, resultsLimit: resultsLimit)
+      zone: ZoneSelector(zoneID.model), syncToken: changeToken?.text, resultsLimit: pageLimit(resultsLimit))
     request.desiredKeys = desiredKeys?.map { FieldName($0) }
     guard case .zoneChanges(let results) = try await perform(.changesZone([request]), in: zoneID.model),
       let result = results.first

@@ -23,7 +23,7 @@ extension CKDatabase {
   ) async throws -> [CKRecord.ID: Result<CKRecord, any Error>] {
     var found: [CKRecord.ID: Result<CKRecord, any Error>] = [:]
     let parts = ids.byZone(\.model.zone).flatMap { zone, ids in
-      ids.chunks(of: Limits.operationsPerRequestMax).map { (zone, $0) }
+      ids.chunks(of: service.itemsPerRequestMax).map { (zone, $0) }
     }
     for (zone, part) in parts {
       do {
@@ -235,7 +235,7 @@ extension CKDatabase {
       case .record(let envelope)? = reply.records.first
     else { return nil }
     let assets = try record(from: envelope).state.withLock { $0.assets[field] ?? [] }
-    return assets.map(\.model).first { $0.fileChecksum == asset.fileChecksum }?.downloadURL
+    return assets.map(\.model).first { $0.fileChecksum == asset.fileChecksum }?.source
   }
 }
 

@@ -21,7 +21,7 @@ extension CKDatabase {
     for ids: [CKSubscription.ID]
   ) async throws -> [CKSubscription.ID: Result<CKSubscription, any Error>] {
     var found: [CKSubscription.ID: Result<CKSubscription, any Error>] = [:]
-    for part in ids.chunks(of: Limits.operationsPerRequestMax) {
+    for part in ids.chunks(of: service.itemsPerRequestMax) {
       let call = Call.subscriptionsLookup(SubscriptionsLookupRequest(ids: part.map { SubscriptionID($0) }))
       guard case .subscriptions(let results) = try await perform(call), results.count == part.count else {
         throw CKError.unexpected("subscriptions/lookup")
@@ -56,9 +56,13 @@ extension CKDatabase {
     let deletions = subscriptionIDsToDelete.map { id in
       SubscriptionsModifyRequest.Operation(.delete, Subscription(id: SubscriptionID(id), kind: .database))
     }
-    let call = Call.subscriptionsModify(SubscriptionsModifyRequest(operations: saves + deletions))
-    guard case .subscriptions(let results) = try await perform(call), results.count == count else {
-      throw CKError.unexpected("subscriptions/modify")
+    var results: [SubscriptionResult] = []
+    for part in (saves + deletions).chunks(of: service.itemsPerRequestMax) {
+      let call = Call.subscriptionsModify(SubscriptionsModifyRequest(operations: Array(part)))
+      guard case .subscriptions(let answers) = try await perform(call), answers.count == part.count else {
+        throw CKError.unexpected("subscriptions/modify")
+      }
+      results += answers
     }
     var saved: [CKSubscription.ID: Result<CKSubscription, any Error>] = [:]
     var deleted: [CKSubscription.ID: Result<Void, any Error>] = [:]

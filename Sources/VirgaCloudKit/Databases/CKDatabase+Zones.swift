@@ -18,7 +18,7 @@ extension CKDatabase {
     for ids: [CKRecordZone.ID]
   ) async throws -> [CKRecordZone.ID: Result<CKRecordZone, any Error>] {
     var found: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
-    for part in ids.chunks(of: Limits.operationsPerRequestMax) {
+    for part in ids.chunks(of: service.itemsPerRequestMax) {
       let call = Call.zonesLookup(ZonesLookupRequest(zones: part.map { ZoneSelector($0.model) }))
       guard case .zones(let results) = try await perform(call), results.count == part.count else {
         throw CKError.unexpected("zones/lookup")
@@ -53,9 +53,13 @@ extension CKDatabase {
     guard databaseScope != .public else { throw CKError(.badDatabase, "The public database has no zones of its own.") }
     let creations = recordZonesToSave.map { ZonesModifyRequest.Operation(.create, ZoneSelector($0.zoneID.model)) }
     let deletions = recordZoneIDsToDelete.map { ZonesModifyRequest.Operation(.delete, ZoneSelector($0.model)) }
-    let call = Call.zonesModify(ZonesModifyRequest(operations: creations + deletions))
-    guard case .zones(let results) = try await perform(call), results.count == count else {
-      throw CKError.unexpected("zones/modify")
+    var results: [ZoneResult] = []
+    for part in (creations + deletions).chunks(of: service.itemsPerRequestMax) {
+      let call = Call.zonesModify(ZonesModifyRequest(operations: Array(part)))
+      guard case .zones(let answers) = try await perform(call), answers.count == part.count else {
+        throw CKError.unexpected("zones/modify")
+      }
+      results += answers
     }
     var saved: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
     var deleted: [CKRecordZone.ID: Result<Void, any Error>] = [:]

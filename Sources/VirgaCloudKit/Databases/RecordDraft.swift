@@ -80,6 +80,7 @@ struct RecordDraft: Sendable {
     change.fields = names.map { name in
       guard var field = record.fields[name] else { return FieldChange(name, nil) }
       if let values = assets[name] { field.value = field.value.replacingAssets(with: values) }
+      field.value = field.value.withoutDownloadURLs
       return FieldChange(name, field)
     }
     if let parent = record.parent, sent.parentEdit != nil || record.tag == nil {
@@ -114,6 +115,20 @@ struct RecordDraft: Sendable {
 }
 
 extension FieldValue {
+  /// The value as it is sent: where to fetch the bytes of an asset is said by the service alone.
+  fileprivate var withoutDownloadURLs: FieldValue {
+    func plain(_ asset: AssetValue) -> AssetValue {
+      var asset = asset
+      asset.downloadURL = nil
+      return asset
+    }
+    return switch self {
+    case .asset(let asset): .asset(plain(asset))
+    case .assetList(let list): .assetList(list.map(plain))
+    default: self
+    }
+  }
+
   /// Whether JSON can hold all numbers of the value.
   fileprivate var isFinite: Bool {
     switch self {

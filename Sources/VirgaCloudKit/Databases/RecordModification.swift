@@ -98,15 +98,26 @@ struct RecordModification: Sendable {
       return zip(items, outcomes).map { ($0, $1 ?? .failure(innocent)) }
     }
     let sent = items.indices.filter { outcomes[$0] == nil }
-    if !sent.isEmpty {
-      let results = try await send(sent.map { items[$0] }, in: zone, of: database, uploads)
-      for (index, result) in zip(sent, results) { outcomes[index] = result }
+    // The protocol has atomic zones among the custom ones only.
+    let isAtomic = isAtomic && zone.name != .default && database.databaseScope != .public
+    let limit = database.service.itemsPerRequestMax
+    guard !isAtomic || sent.count <= limit else {
+      throw CKError(.limitExceeded, "\(sent.count) items in one atomic request; at most \(limit) are allowed.")
+    }
+    for part in sent.chunks(of: limit) {
+      do {
+        let results = try await send(part.map { items[$0] }, in: zone, of: database, uploads, isAtomic: isAtomic)
+        for (index, result) in zip(part, results) { outcomes[index] = result }
+      } catch let error as CKError where part.startIndex > 0 {
+        // Some are saved already: each of the others says why it is not.
+        for index in part { outcomes[index] = .failure(error) }
+      }
     }
     return zip(items, outcomes).map { ($0, $1 ?? .failure(CKError.unexpected("records/modify"))) }
   }
 
   private func send(
-    _ items: [Item], in zone: ZoneID, of database: CKDatabase, _ uploads: AssetUploads
+    _ items: [Item], in zone: ZoneID, of database: CKDatabase, _ uploads: AssetUploads, isAtomic: Bool
   ) async throws -> [Result<Void, any Error>] {
     let operations = items.map { item in
       switch item {

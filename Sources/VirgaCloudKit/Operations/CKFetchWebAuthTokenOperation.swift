@@ -22,10 +22,10 @@ public final class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked
     let result: Result<String, any Error>
     do {
       let database = try target()
-      guard apiToken?.isEmpty == false else {
+      guard let apiToken, !apiToken.isEmpty else {
         throw CKError(.invalidArguments, "A token for a web page needs the page's API token.")
       }
-      result = .success(try await database.service.webAuthToken(for: database.container))
+      result = .success(try await database.service.webAuthToken(for: database.container, pageToken: apiToken))
     } catch {
       result = .failure(error)
     }

@@ -18,6 +18,9 @@ extension CKDatabase {
       throw CKError(.invalidArguments, "A query in the shared database needs a zone.")
     }
     guard let model = try query.model() else { return ([], nil) }
+    guard service.tokens == nil || !model.filters.contains(where: { $0.field == .anySearchable }) else {
+      throw CKError(.invalidArguments, "Apple's web service searches one field at a time: name it instead of self.")
+    }
     let request = RecordsQueryRequest(
       model, zone: zoneID.map { ZoneSelector($0.model) }, zoneWide: zoneID == nil && databaseScope != .public)
     return try await page(request, desiredKeys, resultsLimit)
@@ -40,7 +43,7 @@ extension CKDatabase {
   ) {
     var request = request
     request.desiredKeys = desiredKeys?.map { FieldName($0) }
-    request.resultsLimit = resultsLimit > 0 ? resultsLimit : nil
+    request.resultsLimit = resultsLimit > 0 ? min(resultsLimit, service.itemsPerRequestMax) : nil
     let zone = request.zone.map { ZoneID($0.name, owner: $0.owner ?? .defaultOwner) }
     let home = zone ?? ZoneID(.default, owner: .defaultOwner)
     guard case .records(let reply) = try await perform(.recordsQuery(request), in: home) else {

@@ -66,7 +66,7 @@ extension CKContainer {
   /// The users whom the service knows.
   private func identities(for lookupInfos: [UserLookupInfo]) async throws -> [UserLookupInfo: UserIdentity] {
     var found: [UserLookupInfo: UserIdentity] = [:]
-    for part in lookupInfos.chunks(of: Limits.operationsPerRequestMax) {
+    for part in lookupInfos.chunks(of: service.itemsPerRequestMax) {
       let call = Call.usersLookup(UsersLookupRequest(.discover, lookupInfos: Array(part)))
       guard case .users(let users) = try await publicCloudDatabase.perform(call) else {
         throw CKError.unexpected("users/discover")

@@ -40,7 +40,7 @@ extension CKContainer {
     }
     for (container, places) in Self.grouped(places, by: \.container) {
       let container = sibling(container)
-      for part in places.chunks(of: Limits.operationsPerRequestMax) {
+      for part in places.chunks(of: service.itemsPerRequestMax) {
         let call = Call.recordsResolve(ShortGUIDsRequest(shortGUIDs: part.map(\.request)))
         let results = try await container.performShares(call, count: part.count)
         for (place, result) in zip(part, results) { found[place.url] = result }
@@ -63,7 +63,7 @@ extension CKContainer {
     var accepted: [CKShare.Metadata: Result<CKShare, any Error>] = [:]
     for (container, metadatas) in Self.grouped(metadatas, by: \.container) {
       let container = sibling(container)
-      for part in metadatas.chunks(of: Limits.operationsPerRequestMax) {
+      for part in metadatas.chunks(of: service.itemsPerRequestMax) {
         let call = Call.recordsAccept(ShortGUIDsRequest(shortGUIDs: part.map { ShortGUID($0.shortGUID) }))
         let results = try await container.performShares(call, count: part.count)
         for (metadata, result) in zip(part, results) { accepted[metadata] = result.map(\.share) }
