@@ -29,7 +29,7 @@ enum Program {
       restore FOLDER       make a data folder of a backup
       tokens               list, create and revoke API tokens
       keys                 list, add and remove server-to-server keys
-      users                list accounts, devices and users
+      users                list accounts, devices and users; show and give roles
       export USER FOLDER   write everything of one person as JSON and files
       import FOLDER        save what was exported for a person
       erase USER           erase everything of one person

@@ -154,6 +154,28 @@ import VirgaAuth
     #expect(end.errors.hasPrefix("virga: cannot reach \(server.endpoint): "))
   }
 
+  @Test func whatTheDeviceKnowsIsShownWithoutTheServer() async throws {
+    let server = try await ServerProcess()
+    let before = try description(try await ProgramRun.run(server.account("show", "--json", home: "phone")))
+    await server.terminate()
+    let end = try await ProgramRun.run(server.account("show", home: "phone"))
+    #expect(end.code == 0)
+    #expect(end.errors.hasPrefix("virga: cannot reach \(server.endpoint): "))
+    let device = try #require(before.devices.first { $0.isThisDevice }).id
+    #expect(end.output == "Account  \(before.account)\nDevice   \(device)\nServer   \(before.server)\n")
+    let json = try await ProgramRun.run(server.account("show", "--json", home: "phone"))
+    #expect(json.output.contains(#""isServerReached":false"#) && json.output.contains(before.account.rawValue))
+    #expect(try await ProgramRun.run(server.account("devices", home: "phone")).code == 69)
+  }
+
+  @Test func aHomeBelowMissingFoldersIsMade() async throws {
+    let server = try await ServerProcess(options: ["--enrolment", "invite"])
+    let code = try #require(server.greeting.firstMatch(of: /virga account join ([A-Z0-9-]+)/)).output.1
+    let end = try await ProgramRun.run(server.account("join", String(code), home: "not/yet/there"))
+    #expect(end.code == 0, "\(end.errors)")
+    #expect(FileManager.default.fileExists(atPath: server.folder.path + "/not/yet/there/device.key"))
+  }
+
   @Test func homeThatOthersMayReadIsRefused() async throws {
     let server = try await ServerProcess()
     #expect(try await ProgramRun.run(server.account("show", home: "phone")).code == 0)

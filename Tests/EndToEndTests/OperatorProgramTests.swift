@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import VirgaAuth
 import VirgaModel
+import VirgaWire
 
 @Suite(.timeLimit(.minutes(2))) struct OperatorProgramTests {
   private func run(_ server: ServerProcess, _ words: String...) async throws -> ProgramRun.End {
@@ -65,6 +66,82 @@ import VirgaModel
     let accounts: [OperatorMessages.Account] = try decoded(try await run(server, "users", "list", "--json"))
     #expect(accounts.flatMap { $0.devices.map(\.name) }.contains("phone"))
     #expect(try await run(server, "users", "list").output.contains("  phone\n"))
+  }
+
+  @Test func theServerOfADataFolderIsFoundByTheFolder() async throws {
+    let server = try await ServerProcess()
+    let made = try await ProgramRun.run(
+      ["tokens", "create", "--container", "iCloud.a", "--name", "here", "--data", server.data])
+    #expect(made.code == 0, "\(made.errors)")
+    #expect(try await run(server, "tokens", "list").output.contains("  here  "))
+    // A server that was killed leaves word of itself behind; the next one on another port says where it is.
+    await server.kill()
+    let other = try await ServerProcess(data: server.data)
+    #expect(other.port != server.port)
+    let listed = try await ProgramRun.run(["tokens", "list", "--data", server.data])
+    #expect(listed.code == 0 && listed.output.contains("  here  "), "\(listed.errors)")
+    await other.terminate()
+    #expect(!FileManager.default.fileExists(atPath: server.data + "/server.json"))
+    #expect(try await ProgramRun.run(["tokens", "list", "--data", server.data]).output.contains("  here  "))
+  }
+
+  @Test func theTokenOfAFolderGoesToItsOwnServerAlone() async throws {
+    let (server, stranger) = (try await ServerProcess(), try await ServerProcess(options: ["--log"]))
+    let end = try await ProgramRun.run(
+      ["tokens", "list", "--data", server.data, "--endpoint", stranger.endpoint])
+    #expect(end.code == 69)
+    #expect(end.errors.contains("is not the server that uses \(server.data)"))
+    let log = await stranger.terminate().errors
+    #expect(log.contains("/virga/1/identity") && !log.contains("/virga/1/operator/"))
+    let gone = try await ProgramRun.run(
+      ["tokens", "list", "--data", server.data, "--endpoint", stranger.endpoint])
+    #expect(gone.code == 69 && gone.errors.contains("cannot reach"))
+  }
+
+  @Test func rolesAreShownAndGiven() async throws {
+    let server = try await ServerProcess()
+    let account = try #require(
+      (try decoded(try await run(server, "users", "list", "--json")) as [OperatorMessages.Account]).first)
+    let file = server.folder.path + "/roles.ckdb"
+    let schema = "DEFINE SCHEMA CREATE ROLE Editor; CREATE ROLE Reader;"
+    try Data(schema.utf8).write(to: URL(fileURLWithPath: file))
+    let imported = try await run(server, "schema", "import", "--file", file, "--container", "iCloud.a")
+    #expect(imported.code == 0, "\(imported.errors)")
+    func roles(_ words: String..., user: String? = nil) async throws -> ProgramRun.End {
+      try await ProgramRun.run(
+        ["users", "roles", user ?? account.account.rawValue, "--container", "iCloud.a", "--data", server.data] + words)
+    }
+    #expect(try await roles().output.isEmpty)
+    #expect(try await roles("--set", "Reader,Editor").output == "Editor\nReader\n")
+    #expect(try await roles().output == "Editor\nReader\n")
+    let unknown = try await roles("--set", "Owner")
+    #expect(unknown.code == 1 && unknown.errors.contains("creates no role 'Owner'"))
+    #expect(try await roles("--set", "none").output.isEmpty)
+    #expect(try await roles().output.isEmpty)
+    let nobody = try await roles("--set", "Editor", user: "nobody")
+    #expect(nobody.code == 1 && nobody.errors.contains("there is no user 'nobody'"))
+  }
+
+  @Test func aWebTokenEndsWithTheAPITokenItWasMadeWith() async throws {
+    let server = try await ServerProcess()
+    func tokens() async throws -> AccountMessages.Tokens {
+      try decoded(
+        try await ProgramRun.run(server.account("token", "--container", "iCloud.a", "--json", home: "phone")))
+    }
+    let old = try await tokens()
+    let connection = try RawConnection(port: server.port)
+    func status(_ api: String, _ web: String) throws -> Int {
+      let query = "ckAPIToken=\(api)&ckWebAuthToken=\(web.percentEncodedPathSegment)"
+      let path = "/database/1/iCloud.a/development/private/zones/list?\(query)"
+      return try connection.request(requestBytes("POST", path, body: Array("{}".utf8))).status
+    }
+    #expect(try status(old.apiToken, old.webAuthToken) == 200)
+    let listed: [OperatorMessages.Token] = try decoded(try await run(server, "tokens", "list", "--json"))
+    #expect(try await run(server, "tokens", "revoke", try #require(listed.first).id).code == 0)
+    let new = try await tokens()
+    #expect(new.apiToken != old.apiToken)
+    #expect(try status(new.apiToken, new.webAuthToken) == 200)
+    #expect(try status(new.apiToken, old.webAuthToken) == 421)
   }
 
   @Test func whoIsNotTheOperatorIsTold() async throws {

@@ -15,6 +15,18 @@ package enum AccountMessages {
     }
   }
 
+  /// The answer to `GET identity`, whose query has a `nonce` of the caller's.
+  package struct Identity: Codable, Hashable, Sendable {
+    package var server: String
+    /// The server's signature of the nonce, which only its key makes.
+    package var proof: String
+
+    package init(server: String, proof: String) {
+      self.server = server
+      self.proof = proof
+    }
+  }
+
   /// `POST enrol`.
   package struct EnrolRequest: Codable, Hashable, Sendable {
     package var publicKey: String

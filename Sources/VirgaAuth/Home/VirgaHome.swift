@@ -175,12 +175,25 @@ package struct VirgaHome: Sendable {
 
   private func makeFolder() throws(SecureFileError) {
     if mkdir(path, 0o700) == 0 { return }
+    if errno == ENOENT {
+      makeParents()
+      if mkdir(path, 0o700) == 0 { return }
+    }
     guard errno == EEXIST else { throw .unwritable(path: path, reason: errorText()) }
     var status = stat()
     guard stat(path, &status) == 0 else { throw .unreadable(path: path, reason: errorText()) }
     guard status.st_mode & S_IFMT == S_IFDIR else { throw .unwritable(path: path, reason: "not a folder") }
     // Whoever may write in the folder may put another key there.
     guard status.st_mode & 0o022 == 0 else { throw .tooOpen(path: path, mode: status.st_mode & 0o777) }
+  }
+
+  /// Makes the folders above; what cannot be made shows when the home itself is.
+  private func makeParents() {
+    var end = path.startIndex
+    while let slash = path[end...].firstIndex(of: "/") {
+      if slash != path.startIndex { mkdir(String(path[..<slash]), 0o700) }
+      end = path.index(after: slash)
+    }
   }
 
   /// Lets one process at a time read and write `account.json`. Nothing but file work happens inside, so waiting is short.

@@ -112,6 +112,12 @@ package enum OperatorMessages {
     }
   }
 
+  /// The body of `PUT roles` and the answer to it and to `GET roles`: the roles of a container's own that a user has.
+  package struct Roles: Codable, Hashable, Sendable {
+    package var roles: [String]
+    package init(roles: [String]) { self.roles = roles }
+  }
+
   /// The answer to a call that has nothing to say.
   package struct Done: Codable, Hashable, Sendable {
     package init() {}

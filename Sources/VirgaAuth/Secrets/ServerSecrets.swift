@@ -72,6 +72,7 @@ package struct ServerSecrets: Sendable {
     case pushURL = "push"
     case fields = "fields"
     case operatorToken = "operator"
+    case identity = "identity"
   }
 
   /// Signs a text; 43 characters that may stand in a URL or a header.

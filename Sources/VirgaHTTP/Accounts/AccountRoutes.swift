@@ -56,6 +56,7 @@ package final class AccountRoutes: Sendable {
     do throws(ServiceError) {
       switch (request.head.method, name) {
       case ("GET", "account"): return try .message(await describe(call))
+      case ("GET", "identity"): return try .message(prove(call))
       case ("POST", "challenge"): return try .message(challenge(call))
       case ("POST", "enrol"): return try .message(await enrol(call))
       case ("POST", "session"): return try .message(await openSession(call))
@@ -72,6 +73,14 @@ package final class AccountRoutes: Sendable {
     } catch {
       return .failure(error)
     }
+  }
+
+  /// Proves that this server has the key of its data folder, to whoever has it too.
+  private func prove(_ call: Incoming) throws(ServiceError) -> AccountMessages.Identity {
+    let nonce = QueryParameters(of: call.request.head)["nonce"] ?? ""
+    guard (16...128).contains(nonce.utf8.count) else { throw .badRequest("nonce has 16 to 128 characters") }
+    let secrets = authenticator.secrets
+    return AccountMessages.Identity(server: secrets.serverID, proof: secrets.signature(of: nonce, for: .identity))
   }
 
   // MARK: Enrolment and sessions
@@ -162,12 +171,14 @@ package final class AccountRoutes: Sendable {
     let token = WebToken(
       account: session.account, device: session.device, container: message.container,
       expires: call.now + Limits.webTokenAge)
-    let generation = try await authenticator.write { [accounts] transaction in
+    let generation = try await authenticator.write { [accounts, token] transaction in
+      let digest = { SHA256.hexDigest(of: secrets.apiToken(for: token.container, generation: $0)) }
+      let generation = try Credentials().shareToken(
+        of: token.container, digest: digest, in: transaction, now: call.now)
+      var token = token
+      token.apiToken = digest(generation)
       try accounts.putWebToken(digest: SHA256.hexDigest(of: webToken), token, in: transaction, now: call.now)
-      return try Credentials().shareToken(
-        of: token.container,
-        digest: { SHA256.hexDigest(of: secrets.apiToken(for: token.container, generation: $0)) },
-        in: transaction, now: call.now)
+      return generation
     }
     return AccountMessages.Tokens(
       container: token.container, apiToken: secrets.apiToken(for: token.container, generation: generation),

@@ -230,11 +230,12 @@ package final class Authenticator: Sendable {
     }
   }
 
-  /// Forgets all that was remembered of API tokens and keys. Called once a revocation is durable.
+  /// Forgets all that was remembered of API tokens, of web tokens made with them, and of keys. Called once a revocation is durable.
   package func forgetCredentials() {
     memory.withLock { memory in
       memory.removals += 1
       memory.apiTokens = [:]
+      memory.webTokens = [:]
       memory.keys = [:]
     }
   }
@@ -257,9 +258,13 @@ package final class Authenticator: Sendable {
     let (known, removals) = memory.withLock { ($0.webTokens[token], $0.removals) }
     if let known { return now() < known.expires ? known : nil }
     let digest = SHA256.hexDigest(of: token)
-    guard let found = try await read({ [accounts] in try accounts.webToken(digest: digest, in: $0) }),
-      now() < found.expires
-    else { return nil }
+    let found = try await read { [accounts, credentials] transaction -> WebToken? in
+      let token = try accounts.webToken(digest: digest, in: transaction)
+      // It ends with the API token that it was made with.
+      if let made = token?.apiToken, try credentials.token(digest: made, in: transaction) == nil { return nil }
+      return token
+    }
+    guard let found, now() < found.expires else { return nil }
     remember(removals) { $0.webTokens[token] = found }
     return found
   }

@@ -1,4 +1,7 @@
+import FoundationEssentials
+import VirgaAuth
 import VirgaModel
+import VirgaSchema
 import VirgaServer
 import VirgaWire
 
@@ -37,6 +40,50 @@ extension Front {
       try service.liveRecords(of: zone, madeBy: maker, in: transaction, context: context)
     }
     return reply.encoded(extensions: true, uuid: uuid)
+  }
+
+  /// The roles of a user, whom the query names.
+  func roles(_ head: HTTPRequestHead) async throws -> [UInt8] {
+    let (user, context) = try userContext(head)
+    return try await store.read { [service] transaction in
+      try Self.encoded(service.roles(of: user, in: transaction, context: context))
+    }
+  }
+
+  /// Gives a user the roles that the body names and takes all others.
+  func setRoles(_ head: HTTPRequestHead, body: [UInt8]) async throws -> [UInt8] {
+    let (user, context) = try userContext(head)
+    let named = QueryParameters(of: head)["user"] ?? ""
+    guard let message = try? JSONDecoder().decode(OperatorMessages.Roles.self, from: Data(body)) else {
+      throw ServiceError.badRequest("the body is {\"roles\":[NAME, …]}")
+    }
+    return try await store.write { [service] transaction in
+      try Self.checkKnown(named, user, context.endpoint, in: transaction)
+      var context = context
+      try service.setRoles(message.roles.map { RoleName($0) }, of: user, in: transaction, context: &context)
+      return try Self.encoded(service.roles(of: user, in: transaction, context: context))
+    }
+  }
+
+  private func userContext(_ head: HTTPRequestHead) throws -> (UserName, CallContext) {
+    let context = try operatorContext(QueryParameters(of: head), .recordsModify, head)
+    guard let user = context.principal.user else { throw ServiceError.badRequest("user is missing") }
+    return (user, context)
+  }
+
+  /// - Throws: `NOT_FOUND` for a name that is nobody's, so that a slip of the pen makes no user.
+  private static func checkKnown(
+    _ named: String, _ user: UserName, _ endpoint: Endpoint, in transaction: any ReadTransaction
+  ) throws {
+    if try transaction.entity(.account, key: named) != nil { return }
+    let database = DatabaseKey(container: endpoint.container, environment: endpoint.environment, owner: nil)
+    let zone = try transaction.zone(.default, in: database)
+    guard try zone.flatMap({ try transaction.record(RecordName(user.rawValue), in: $0) }) == nil else { return }
+    throw ServiceError(.notFound, "there is no user '\(named.prefix(100))' in container \(endpoint.container)")
+  }
+
+  private static func encoded(_ roles: [RoleName]) throws -> [UInt8] {
+    Array(try JSONEncoder().encode(OperatorMessages.Roles(roles: roles.map(\.rawValue))))
   }
 
   private func operatorContext(

@@ -104,7 +104,7 @@ final class SignInRoutes: Sendable {
     let text = "158__54__" + Base64.encode(SystemRandom.bytes(96))
     let token = WebToken(
       account: account, device: device, container: signIn.container,
-      expires: now + (message.keepsSignedIn ? keptAge : age))
+      expires: now + (message.keepsSignedIn ? keptAge : age), apiToken: signIn.tokenDigest)
     try await authenticator.write { [accounts, credentials] transaction in
       // Either may have been taken back since the code was confirmed.
       guard let known = try accounts.device(device, in: transaction), known.removed == nil else {

@@ -48,12 +48,17 @@ package struct WebToken: Hashable, Sendable, Codable {
   package var device: DeviceID
   package var container: ContainerID
   package var expires: Timestamp
+  /// The digest of the API token that it was made with, and ends with.
+  package var apiToken: String?
 
-  package init(account: AccountID, device: DeviceID, container: ContainerID, expires: Timestamp) {
+  package init(
+    account: AccountID, device: DeviceID, container: ContainerID, expires: Timestamp, apiToken: String? = nil
+  ) {
     self.account = account
     self.device = device
     self.container = container
     self.expires = expires
+    self.apiToken = apiToken
   }
 }
 

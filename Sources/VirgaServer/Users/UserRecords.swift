@@ -81,6 +81,15 @@ extension ReadTransaction {
 }
 
 extension Service {
+  /// The roles of the container's own that a user has, in the order of their names.
+  package func roles(of user: UserName, in transaction: any ReadTransaction, context: CallContext) throws -> [RoleName]
+  {
+    let (container, environment) = (context.endpoint.container, context.endpoint.environment)
+    return try transaction.roles(of: user, container: container, environment: environment).sorted {
+      $0.rawValue < $1.rawValue
+    }
+  }
+
   /// Gives a user the roles of these names and takes all others: an operator's right, for nobody gives them to
   /// themselves.
   /// - Throws: `badRequest` for a role that the schema does not create.

@@ -27,7 +27,8 @@ enum AccountCommand {
   }
 
   private static let show = spec(
-    "show", "Shows this device's account. The first use makes key and account; nothing is asked for.")
+    "show",
+    "Shows this device's account, without the server what is known here. The first use makes key and account.")
   private static let devices = spec("devices", "Lists the devices of this device's account.")
   private static let remove = spec(
     "remove", "Removes a device, which is refused from its next request on.", operands: ["DEVICE"])
@@ -90,7 +91,7 @@ enum AccountCommand {
       endpoint = try home.endpoint(environment: given ?? environment)
       let client = AccountClient(
         home: home, endpoint: endpoint, transport: CurlAccountTransport(endpoint: endpoint),
-        deviceName: arguments.value("--name") ?? ProcessInfo.processInfo.hostName,
+        deviceName: arguments.value("--name") ?? VirgaCloudKit.Service.hostName,
         now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
       try await body(client, arguments)
     } catch {
@@ -122,10 +123,36 @@ enum AccountCommand {
   // MARK: Commands
 
   private static func show(_ client: AccountClient, _ arguments: Arguments) async throws {
-    let description = try await client.describe()
+    let description: AccountMessages.Description
+    do { description = try await client.describe() } catch let error as TransportError {
+      guard let known = try client.knownAccount() else { throw error }
+      return try showOffline(known, because: error, arguments)
+    }
     if arguments.has("--json") { return try Terminal.print(json: description) }
     Terminal.print("Account  \(description.account)\nServer   \(description.server)\nDevices:")
     printDevices(description)
+  }
+
+  /// What a device knows of its account by itself.
+  private struct KnownOffline: Encodable {
+    var account: AccountID
+    var device: DeviceID
+    var server: String
+    var endpoint: String
+    var isServerReached = false
+  }
+
+  private static func showOffline(
+    _ known: VirgaHome.KnownAccount, because error: TransportError, _ arguments: Arguments
+  ) throws {
+    Terminal.complain(
+      "virga: cannot reach \(known.endpoint): \(error.text); this is what the device knows by itself")
+    if arguments.has("--json") {
+      return try Terminal.print(
+        json: KnownOffline(
+          account: known.account, device: known.device, server: known.server, endpoint: known.endpoint))
+    }
+    Terminal.print("Account  \(known.account)\nDevice   \(known.device)\nServer   \(known.server)")
   }
 
   private static func list(_ client: AccountClient, _ arguments: Arguments) async throws {

@@ -26,7 +26,7 @@ enum ImportCommand {
     guard export["format"] as? String == ExportCommand.format else {
       throw Failure(.damaged, "\(folder)/export.json is no export that this version knows")
     }
-    let access = try OperatorAccess(arguments)
+    let access = try await OperatorAccess(arguments)
     defer { access.close() }
     var count = 0
     for database in export["databases"] as? [[String: Any]] ?? [] {

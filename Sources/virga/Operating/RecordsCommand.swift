@@ -104,7 +104,7 @@ enum RecordsCommand {
     let arguments = try Arguments(words, for: spec)
     if arguments.wantsHelp { return Terminal.print(spec.help) }
     let choice = try DatabaseChoice(arguments)
-    let access = try OperatorAccess(arguments)
+    let access = try await OperatorAccess(arguments)
     defer { access.close() }
     try await body(Place(access: access, choice: choice, arguments: arguments))
   }

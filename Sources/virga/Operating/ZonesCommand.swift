@@ -44,7 +44,7 @@ enum ZonesCommand {
     let arguments = try Arguments(words, for: spec)
     if arguments.wantsHelp { return Terminal.print(spec.help) }
     let choice = try DatabaseChoice(arguments)
-    let access = try OperatorAccess(arguments)
+    let access = try await OperatorAccess(arguments)
     defer { access.close() }
     let answer = try await access.send(
       "POST", "operate", query: choice.query + [(name: "operation", value: operation)],

@@ -29,7 +29,7 @@ struct OperatorAccess: Sendable {
 
   private let way: Way
 
-  init(_ arguments: Arguments) throws {
+  init(_ arguments: Arguments) async throws {
     guard let path = arguments.value("--data") else {
       way = .server(try OperatorClient(arguments))
       return
@@ -38,7 +38,7 @@ struct OperatorAccess: Sendable {
     do {
       self = try OperatorAccess(folder: path)
     } catch let failure as Failure where failure.code == .inUse {
-      way = .server(try OperatorClient(arguments, token: try Self.secrets(of: path).operatorToken))
+      way = .server(try await OperatorClient(arguments, serverOf: path))
     }
   }
 

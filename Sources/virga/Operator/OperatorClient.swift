@@ -1,5 +1,6 @@
 import Foundation
 import VirgaAuth
+import VirgaCloudKit
 import VirgaModel
 import VirgaWire
 
@@ -20,15 +21,48 @@ struct OperatorClient: Sendable {
   private let home: VirgaHome
   private let token: String?
 
-  /// - Parameter token: The token of a server whose key is at hand; it goes before that of the environment.
-  init(_ arguments: Arguments, token known: String? = nil) throws {
+  init(_ arguments: Arguments) throws {
     let environment = ProcessInfo.processInfo.environment
     home = arguments.value("--home").map(VirgaHome.init(path:)) ?? VirgaHome(environment: environment)
     let given = arguments.value("--endpoint").map { ["VIRGA_ENDPOINT": $0] }
     do throws(SecureFileError) { endpoint = try home.endpoint(environment: given ?? environment) } catch {
       throw Failure(.badConfiguration, error.description)
     }
-    token = known ?? environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
+    token = environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  /// Reaches the server that uses a data folder, with the token that the folder's key makes. What answers must first
+  /// prove that it has that key: the token would be good for nothing else, but is nobody else's business.
+  init(_ arguments: Arguments, serverOf folder: String) async throws {
+    home = VirgaHome(environment: [:])
+    let secrets = try OperatorAccess.secrets(of: folder)
+    token = secrets.operatorToken
+    do throws(SecureFileError) {
+      if let given = arguments.value("--endpoint") {
+        endpoint = try home.endpoint(environment: ["VIRGA_ENDPOINT": given])
+      } else {
+        endpoint = try RunningServer.read(from: folder)?.endpoint ?? VirgaHome.defaultEndpoint
+      }
+    } catch {
+      throw Failure(.badConfiguration, error.description)
+    }
+    try await checkServer(of: folder, secrets)
+  }
+
+  private func checkServer(of folder: String, _ secrets: ServerSecrets) async throws {
+    let nonce = Hex.encode(SystemRandom.bytes(16))
+    let answer: (status: Int, body: [UInt8])
+    do {
+      answer = try await CurlAccountTransport(endpoint: endpoint)
+        .send(method: "GET", path: "/virga/1/identity?nonce=\(nonce)", headers: [], body: [])
+    } catch {
+      throw AccountCommand.failure(error, endpoint: endpoint)
+    }
+    let identity = try? JSONDecoder().decode(AccountMessages.Identity.self, from: Data(answer.body))
+    guard answer.status == 200, let identity, secrets.verifies(identity.proof, of: nonce, for: .identity) else {
+      throw Failure(
+        .unavailable, "what answers at \(endpoint) is not the server that uses \(folder); name its --endpoint")
+    }
   }
 
   /// Sends a request and gives the body of its answer.
@@ -50,7 +84,7 @@ struct OperatorClient: Sendable {
   private func credentials(_ transport: CurlAccountTransport) async throws -> [(name: String, value: String)] {
     if let token { return [(name: "X-Virga-Operator", value: token)] }
     let client = AccountClient(
-      home: home, endpoint: endpoint, transport: transport, deviceName: ProcessInfo.processInfo.hostName,
+      home: home, endpoint: endpoint, transport: transport, deviceName: VirgaCloudKit.Service.hostName,
       now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
     return [(name: "X-Virga-Session", value: try await client.session().token)]
   }

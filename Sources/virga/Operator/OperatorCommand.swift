@@ -18,7 +18,7 @@ enum OperatorCommand {
   ) async throws {
     let arguments = try Arguments(words, for: spec)
     if arguments.wantsHelp { return Terminal.print(spec.help) }
-    let access = try OperatorAccess(arguments)
+    let access = try await OperatorAccess(arguments)
     defer { access.close() }
     try await body(access, arguments)
   }

@@ -1,7 +1,8 @@
+import Foundation
 import VirgaAuth
 import VirgaModel
 
-/// `virga users …`: the accounts of a server.
+/// `virga users …`: the accounts of a server, and the roles that users have.
 enum UsersCommand {
   private static let list = OperatorCommand.spec(
     "users list", "Lists the accounts with their devices, and who they are in the containers where they have data.",
@@ -9,22 +10,60 @@ enum UsersCommand {
       .init(name: "--container", value: "ID", help: "Who they are in this container, with data or without.")
     ])
 
+  private static let roles = OperatorCommand.spec(
+    "users roles", "Shows the roles of a container's own that a user has, or gives other ones.", operands: ["USER"],
+    options: [
+      .init(name: "--container", value: "ID", help: "The container."),
+      .init(
+        name: "--environment", value: "NAME", help: "development or production. Default: development."),
+      .init(
+        name: "--set", value: "ROLES",
+        help: "Give these roles, with commas between them, and take all others; 'none' takes all."),
+    ],
+    notes: """
+      USER is an account or a user's record name (_…). A role is one that the container's schema creates (CREATE ROLE), and
+      counts in the public database.
+      """)
+
   private static let help = """
-    The accounts of a server.
+    The accounts of a server, and the roles of their users.
 
-    Usage: virga users list
+    Usage: virga users list | roles USER --container ID [--set ROLES]
 
-    It explains itself with --help.
+    Each explains itself with --help.
     """
 
   static func run(_ words: [String]) async throws {
     let rest = Array(words.dropFirst())
     switch words.first {
     case "list": try await OperatorCommand.perform(rest, list) { try await list($0, $1) }
+    case "roles": try await OperatorCommand.perform(rest, roles) { try await roles($0, $1) }
     case "help", "--help", "-h": Terminal.print(help)
     case nil: throw Failure.usage("virga users", "a command is missing")
     case let word?: throw Failure.usage("virga users", "unknown command \(word)")
     }
+  }
+
+  private static func roles(_ client: OperatorAccess, _ arguments: Arguments) async throws {
+    guard let container = arguments.value("--container") else {
+      throw Failure.usage(roles.name, "--container is missing")
+    }
+    let environment: VirgaModel.Environment? = try arguments.choice("--environment")
+    let query = [
+      (name: "container", value: container), (name: "user", value: arguments.operands[0]),
+      (name: "environment", value: (environment ?? .development).rawValue),
+    ]
+    let answer: [UInt8]
+    if let text = arguments.value("--set") {
+      let names = text == "none" ? [] : text.split(separator: ",").map(String.init)
+      answer = try await client.send(
+        "PUT", "roles", query: query, body: Array(try JSONEncoder().encode(OperatorMessages.Roles(roles: names))))
+    } else {
+      answer = try await client.send("GET", "roles", query: query)
+    }
+    let found = try JSONDecoder().decode(OperatorMessages.Roles.self, from: Data(answer))
+    if arguments.has("--json") { return try Terminal.print(json: found) }
+    for role in found.roles { Terminal.print(role) }
   }
 
   private static func list(_ client: OperatorAccess, _ arguments: Arguments) async throws {

@@ -1,5 +1,6 @@
 import Foundation
 import VirgaAuth
+import VirgaCloudKit
 import VirgaHTTP
 import VirgaModel
 import VirgaServer
@@ -28,6 +29,10 @@ enum ServeCommand {
     do { firstCode = try await front.accounts.codeForFirstAccount() } catch {
       throw Failure(.internalError, "the accounts cannot be read: \(error)")
     }
+    if case .folder = options.data {
+      try RunningServer(endpoint: localURL(host: options.host, port: port)).write(to: storage.folder)
+    }
+    defer { RunningServer.remove(from: storage.folder) }
     announce(options, storage, url: url(host: options.host, port: port), firstCode: firstCode)
 
     let housekeeping = Task { await front.run() }
@@ -99,8 +104,17 @@ enum ServeCommand {
 
   private static func url(host: String, port: UInt16) -> String {
     // An address that stands for all addresses is none that a client could use.
-    let name = host == "0.0.0.0" || host == "::" ? ProcessInfo.processInfo.hostName : host
+    let name = host == "0.0.0.0" || host == "::" ? VirgaCloudKit.Service.hostName : host
     return name.contains(":") ? "http://[\(name)]:\(port)" : "http://\(name):\(port)"
+  }
+
+  /// Where programs of this machine reach it.
+  private static func localURL(host: String, port: UInt16) -> String {
+    switch host {
+    case "0.0.0.0": url(host: "127.0.0.1", port: port)
+    case "::": url(host: "::1", port: port)
+    default: url(host: host, port: port)
+    }
   }
 
   private static func announce(_ options: ServeOptions, _ storage: Storage, url: String, firstCode: String?) {

@@ -110,10 +110,11 @@ import VirgaModel
     #expect(throws: SecureFileError.self) { try home.deviceKey() }
   }
 
-  @Test func missingParentIsReported() {
-    let nested = VirgaHome(path: home.path + "/a/b")
-    #expect(throws: SecureFileError.unwritable(path: nested.path, reason: "No such file or directory")) {
-      try nested.deviceKey()
+  @Test func foldersAboveTheHomeAreMadeForItsOwnerAlone() throws {
+    _ = try VirgaHome(path: home.path + "/a/b/").deviceKey()
+    for folder in ["", "/a", "/a/b"] {
+      let mode = try FileManager.default.attributesOfItem(atPath: home.path + folder)[.posixPermissions] as? Int
+      #expect(mode == 0o700)
     }
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Synchronization
 import VirgaSQLite
 
@@ -96,9 +97,18 @@ extension DiaryStore {
   package func deviceName() throws -> String {
     if let bytes = try setting("device") { return String(decoding: bytes, as: UTF8.self) }
     let folder = (home.path as NSString).lastPathComponent
-    let name = folder.hasPrefix(".") ? ProcessInfo.processInfo.hostName : folder
+    let name = folder.hasPrefix(".") ? Self.hostName : folder
     try set("device", Array(name.utf8))
     return name
+  }
+}
+
+extension DiaryStore {
+  /// This machine's name as the kernel has it. Foundation's may ask the network, and wait for it.
+  private static var hostName: String {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "device" }
+    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 }
 
