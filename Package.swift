@@ -76,21 +76,22 @@ let package = Package(
       path: "Benchmarks", exclude: ["Allocations", "thresholds.json"], swiftSettings: strict),
 
     // Tests.
-    tests("WireTests", ["VirgaModel", "VirgaWire"], exclude: ["Fixtures"]),
+    tests("WireTests", ["TestSupport", "VirgaModel", "VirgaWire"], exclude: ["Fixtures"]),
     tests("SchemaTests", ["TestSupport", "VirgaModel", "VirgaSchema"]),
     tests(
       "ServerTests",
-      ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite"]),
+      ["TestSupport", "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite"]),
     tests(
-      "HTTPTests", ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaHTTP", "CLinux"]),
+      "HTTPTests",
+      ["TestSupport", "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaHTTP", "CLinux"]),
     tests(
       "CloudKitTests",
       [
-        "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "VirgaSync", "VirgaPredicates",
-        "VirgaCloudKit", "CloudKit",
+        "TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "VirgaSync",
+        "VirgaPredicates", "VirgaCloudKit", "CloudKit",
       ]),
     tests("PredicateTests", ["TestSupport", "VirgaModel", "VirgaPredicates"]),
-    tests("SyncTests", ["VirgaModel", "VirgaSync"]),
+    tests("SyncTests", ["TestSupport", "VirgaModel", "VirgaSync"]),
     tests(
       "EndToEndTests",
       ["TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSQLite", "VirgaCloudKit", "CloudKit", "virga"]),

@@ -37,8 +37,8 @@ public struct Service: Sendable {
     case .recordsResolve(let request): try resolveShares(request, in: transaction, context: context)
     case .usersLookup(let request): try lookUpUsers(request, in: transaction, context: context)
     case .assetsUpload(let request): try makeUploadTokens(request, in: transaction, context: &context)
-    case .recordsModify, .recordsAccept, .zonesModify, .subscriptionsModify, .tokensCreate, .tokensRegister,
-      .usersCaller, .usersCurrent:
+    case .recordsModify, .recordsAccept, .zonesModify, .subscriptionsModify, .assetsRereference, .tokensCreate,
+      .tokensRegister, .usersCaller, .usersCurrent:
       throw ServiceError(.internalError, "\(call.operation.rawValue) was run as a read")
     }
   }
@@ -61,6 +61,7 @@ public struct Service: Sendable {
     case .usersCaller, .usersCurrent: try callingUser(in: transaction, context: &context)
     case .zonesModify(let request): try modifyZones(request, in: transaction, context: &context)
     case .subscriptionsModify(let request): try modifySubscriptions(request, in: transaction, context: &context)
+    case .assetsRereference(let request): try rereferenceAssets(request, in: transaction, context: &context)
     case .tokensCreate(let request): try createPushToken(request, in: transaction, context: &context)
     case .tokensRegister(let request): try registerPushToken(request, in: transaction, context: &context)
     default: try performRead(call, in: transaction, context: &context)

@@ -34,6 +34,7 @@ extension Call {
     case .subscriptionsLookup: self = .subscriptionsLookup(try SubscriptionsLookupRequest(reading: &reader))
     case .subscriptionsModify: self = .subscriptionsModify(try SubscriptionsModifyRequest(reading: &reader))
     case .assetsUpload: self = .assetsUpload(try AssetsUploadRequest(reading: &reader))
+    case .assetsRereference: self = .assetsRereference(try AssetsRereferenceRequest(reading: &reader))
     case .tokensCreate: self = .tokensCreate(try PushTokenRequest(reading: &reader))
     case .tokensRegister: self = .tokensRegister(try PushTokenRequest(reading: &reader))
     case .zonesList: self = try Self.reading(nothingOf: &reader, .zonesList)
@@ -81,6 +82,8 @@ extension Call {
       (what, observed, limit) = ("operations", request.operations.count, Limits.operationsPerRequestMax)
     case .assetsUpload(let request):
       (what, observed, limit) = ("tokens", request.items.count, Limits.uploadTokensPerRequestMax)
+    case .assetsRereference(let request):
+      (what, observed, limit) = ("assets", request.items.count, Limits.uploadTokensPerRequestMax)
     default: return
     }
     if observed > limit { throw .limitExceeded(what, observed: observed, limit: limit) }
@@ -109,6 +112,7 @@ extension Call {
     case .subscriptionsLookup(let request): request.write(into: &writer)
     case .subscriptionsModify(let request): request.write(into: &writer)
     case .assetsUpload(let request): request.write(into: &writer)
+    case .assetsRereference(let request): request.write(into: &writer)
     case .tokensCreate(let request), .tokensRegister(let request): request.write(into: &writer)
     case .zonesList, .subscriptionsList, .usersCaller, .usersCurrent: writer.raw("{}".utf8)
     }

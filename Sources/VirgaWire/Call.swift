@@ -21,6 +21,7 @@ public enum Call: Hashable, Sendable {
   case usersCurrent
   case usersLookup(UsersLookupRequest)
   case assetsUpload(AssetsUploadRequest)
+  case assetsRereference(AssetsRereferenceRequest)
   case tokensCreate(PushTokenRequest)
   case tokensRegister(PushTokenRequest)
 
@@ -45,6 +46,7 @@ public enum Call: Hashable, Sendable {
     case .usersCurrent: .usersCurrent
     case .usersLookup(let request): request.operation
     case .assetsUpload: .assetsUpload
+    case .assetsRereference: .assetsRereference
     case .tokensCreate: .tokensCreate
     case .tokensRegister: .tokensRegister
     }
@@ -73,6 +75,8 @@ public enum Reply: Hashable, Sendable {
   /// `records/resolve` and `records/accept`, one for each asked for, in their order.
   case shares([ShareResult])
   case uploadTokens([AssetUploadToken])
+  /// `assets/rereference`: one for each asked for, in their order, each with a receipt.
+  case assets([AssetValue])
   case pushToken(PushTokenReply)
   /// `tokens/register`: `{}`.
   case empty

@@ -25,6 +25,7 @@ public enum Operation: String, Hashable, Sendable, CaseIterable {
   case usersLookupPhone = "users/lookup/phone"
   case usersLookupContacts = "users/lookup/contacts"
   case assetsUpload = "assets/upload"
+  case assetsRereference = "assets/rereference"
   case tokensCreate = "tokens/create"
   case tokensRegister = "tokens/register"
 
@@ -44,8 +45,8 @@ public enum Operation: String, Hashable, Sendable, CaseIterable {
       .usersDiscover, .usersLookupEmail, .usersLookupID, .usersLookupPhone, .usersLookupContacts:
       true
     // A caller's user record is made when they first ask who they are.
-    case .recordsModify, .recordsAccept, .zonesModify, .subscriptionsModify, .tokensCreate, .tokensRegister,
-      .usersCaller, .usersCurrent:
+    case .recordsModify, .recordsAccept, .zonesModify, .subscriptionsModify, .assetsRereference, .tokensCreate,
+      .tokensRegister, .usersCaller, .usersCurrent:
       false
     }
   }

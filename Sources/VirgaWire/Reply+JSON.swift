@@ -25,6 +25,7 @@ extension Reply {
     case .zones(let results): writer.list("zones", results) { $1.write(into: &$0, style) }
     case .subscriptions(let results): writer.list("subscriptions", results) { $1.write(into: &$0, style) }
     case .uploadTokens(let tokens): writer.list("tokens", tokens) { $1.write(into: &$0) }
+    case .assets(let assets): writer.list("assets", assets) { $1.write(into: &$0) }
     }
   }
 
@@ -104,6 +105,8 @@ extension Reply {
     case .assetsUpload:
       self = .uploadTokens(
         try reader.readList("tokens") { (r) throws(WireError) in try AssetUploadToken(reading: &r) })
+    case .assetsRereference:
+      self = .assets(try reader.readList("assets") { (r) throws(WireError) in try AssetValue(reading: &r) })
     case .tokensCreate: self = .pushToken(try PushTokenReply(reading: &reader))
     case .tokensRegister:
       try reader.skipValue()

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import VirgaHTTP
@@ -5,7 +6,7 @@ import Testing
 @Suite struct DeadlineQueueTests {
   @Test(arguments: [1, 2, 3])
   func entriesComeInTheOrderOfTheirInstants(seed: UInt64) {
-    var random = SplitMix(state: seed)
+    var random = SplitMix64(seed: seed)
     var queue = DeadlineQueue()
     var waiting: [Int64] = []
     for now in 0..<2_000 as Range<Int64> {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import VirgaHTTP
@@ -46,7 +47,7 @@ import Testing
 
   @Test(arguments: [1, 2, 3, 4])
   func mutatedRequestsNeverTrapNorSmuggle(seed: UInt64) {
-    var random = SplitMix(state: seed)
+    var random = SplitMix64(seed: seed)
     var taken = 0
     for round in 0..<5_000 {
       var bytes = Array(Self.seeds[Int(random.next() % UInt64(Self.seeds.count))].utf8)
@@ -94,7 +95,7 @@ import Testing
     }
   }
 
-  static func mutate(_ bytes: inout [UInt8], with random: inout SplitMix) {
+  static func mutate(_ bytes: inout [UInt8], with random: inout SplitMix64) {
     guard !bytes.isEmpty else { return }
     let place = Int(random.next() % UInt64(bytes.count))
     switch random.next() % 6 {
@@ -110,16 +111,5 @@ import Testing
       bytes.insert(contentsOf: Array(bytes[place..<end]), at: Int(random.next() % UInt64(bytes.count)))
     default: bytes.removeSubrange(place..<min(bytes.count, place + Int(random.next() % 8)))
     }
-  }
-}
-
-struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = (state ^ state >> 30) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ mixed >> 31
   }
 }

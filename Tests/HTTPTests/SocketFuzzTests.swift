@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VirgaHTTP
@@ -25,7 +26,7 @@ import Testing
       $0.bodyRate.grace = .milliseconds(300)
       $0.answerStallTime = .milliseconds(300)
     } _: { server, port in
-      var random = SplitMix(state: seed)
+      var random = SplitMix64(seed: seed)
       var left: [SocketClient] = []
       for _ in 0..<300 {
         let client = SocketClient(port: port, receiveBuffer: random.next() % 4 == 0 ? 4_096 : nil)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaServer
@@ -18,7 +19,7 @@ struct StorePropertyTests {
     let folder = TemporaryFolder()
     let memory = MemoryStore()
     var sqlite = try SQLiteStore(folder: folder.path)
-    var random = SeededRandom(seed: seed)
+    var random = SplitMix64(seed: seed)
     for round in 0..<60 {
       let transactionSeed = random.next()
       let expected = try await Self.outcome(on: memory, seed: transactionSeed)
@@ -42,7 +43,7 @@ struct StorePropertyTests {
   static func outcome(on store: any Store, seed: UInt64) async throws -> [String] {
     do {
       return try await store.writing { transaction in
-        var random = SeededRandom(seed: seed)
+        var random = SplitMix64(seed: seed)
         var seen: [String] = []
         for _ in 0..<Int.random(in: 1...15, using: &random) { try step(transaction, &random, &seen) }
         if Int.random(in: 0..<4, using: &random) == 0 { throw GivenUp() }
@@ -53,12 +54,12 @@ struct StorePropertyTests {
     }
   }
 
-  private static func pick<Element>(_ elements: [Element], _ random: inout SeededRandom) throws -> Element {
+  private static func pick<Element>(_ elements: [Element], _ random: inout SplitMix64) throws -> Element {
     try #require(elements.randomElement(using: &random))
   }
 
   private static func zone(
-    _ transaction: any WriteTransaction, _ random: inout SeededRandom
+    _ transaction: any WriteTransaction, _ random: inout SplitMix64
   ) throws -> ZoneRow {
     let name = try pick(zones, &random)
     if let zone = try transaction.zone(name, in: diary) { return zone }
@@ -69,7 +70,7 @@ struct StorePropertyTests {
   }
 
   private static func step(
-    _ transaction: any WriteTransaction, _ random: inout SeededRandom, _ seen: inout [String]
+    _ transaction: any WriteTransaction, _ random: inout SplitMix64, _ seen: inout [String]
   ) throws {
     var zone = try zone(transaction, &random)
     let moment = Timestamp(milliseconds: Int64.random(in: 0...max(1, zone.sequence), using: &random))
@@ -136,7 +137,7 @@ struct StorePropertyTests {
   ]
 
   private static func changeIndexes(
-    of zone: ZoneRow, _ transaction: any WriteTransaction, _ random: inout SeededRandom
+    of zone: ZoneRow, _ transaction: any WriteTransaction, _ random: inout SplitMix64
   ) throws {
     let definition = try pick(indexes, &random)
     if let index = try transaction.indexes(of: zone).first(where: { $0.definition == definition }) {
@@ -147,7 +148,7 @@ struct StorePropertyTests {
   }
 
   private static func save(
-    _ transaction: any WriteTransaction, _ zone: inout ZoneRow, _ random: inout SeededRandom
+    _ transaction: any WriteTransaction, _ zone: inout ZoneRow, _ random: inout SplitMix64
   ) throws {
     zone.sequence += Int64.random(in: 1...3, using: &random)
     try transaction.put(&zone)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaSync
@@ -190,7 +191,7 @@ import VirgaSync
 @Suite struct PushListenerTests {
   @Test func theChannelIsOpenedStepByStepAndKeptOpen() {
     var listener = PushListener()
-    var random = SeededRandom(state: 1)
+    var random = SplitMix64(seed: 1)
     var now = Timestamp(milliseconds: 0)
     func next(_ event: PushListener.Event) -> PushListener.Decision {
       now = now + .seconds(1)
@@ -209,7 +210,7 @@ import VirgaSync
 
   @Test func anAnswerThatComesAtOnceWithoutNewsIsNotPolledInALoop() {
     var listener = PushListener()
-    var random = SeededRandom(state: 1)
+    var random = SplitMix64(seed: 1)
     let now = Timestamp(milliseconds: 0)
     _ = listener.handle(.start, at: now, random: &random)
     _ = listener.handle(.subscribed(.success(())), at: now, random: &random)

@@ -1,10 +1,11 @@
+import TestSupport
 import VirgaModel
 import VirgaSync
 
 /// Drives a machine in virtual time: a closure answers each step, and what happened is a list of words.
 struct MachineWorld {
   var machine: SyncMachine
-  var random = SeededRandom(state: 7)
+  var random = SplitMix64(seed: 7)
   var now = Timestamp(milliseconds: 1_000_000)
   /// What the shell was asked to do, in order.
   var trace: [String] = []
@@ -130,17 +131,6 @@ struct MachineWorld {
     steps.compactMap {
       if case .sendRecords = $0.step { $0.time - Timestamp(milliseconds: 1_000_000) } else { nil }
     }
-  }
-}
-
-struct SeededRandom: RandomNumberGenerator {
-  var state: UInt64
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var word = state
-    word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
-    return word ^ (word >> 31)
   }
 }
 

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import VirgaWire
@@ -63,7 +64,7 @@ import Testing
   }
 
   @Test func doublesReadAsTheLibraryReadsThem() throws {
-    var generator = SplitMix(seed: 11)
+    var generator = SplitMix64(seed: 11)
     var texts = [
       "0.1", "-0.0", "1e22", "1e23", "123456789012345", "123456789012345678", "0.000001", "5e-324",
       "1.7976931348623157e308",
@@ -145,7 +146,7 @@ import Testing
 
 @Suite struct Base64Tests {
   @Test func bytesOfEveryLengthComeBack() throws {
-    var generator = SplitMix(seed: 3)
+    var generator = SplitMix64(seed: 3)
     for length in 0...66 {
       let bytes = (0..<length).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
       let text = Base64.encode(bytes)
@@ -159,17 +160,4 @@ import Testing
 
   @Test(arguments: ["A", "=", "A===", "AA=A", "AAA==", "A A=", "é", "AAAA=", "*AAA"])
   func otherTextIsRefused(_ text: String) { #expect(Base64.decode(text) == nil) }
-}
-
-/// A small seeded generator (Steele, Lea and Flood: Fast splittable pseudorandom number generators, 2014).
-struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
-  }
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 
@@ -10,7 +11,7 @@ import VirgaModel
     "99999999999999999999", "0.5", "\u{0}", "\u{ff}", "{\"zoneID\":", "\"type\":\"INT64\"", "\"value\":",
   ]
 
-  private func mutate(_ bytes: [UInt8], _ generator: inout SplitMix) -> [UInt8] {
+  private func mutate(_ bytes: [UInt8], _ generator: inout SplitMix64) -> [UInt8] {
     var bytes = bytes
     for _ in 0...generator.next(upperBound: UInt64(3)) {
       let position = bytes.isEmpty ? 0 : Int(generator.next(upperBound: UInt64(bytes.count)))
@@ -31,7 +32,7 @@ import VirgaModel
   }
 
   @Test func damagedRequestsNeverTrap() {
-    var generator = SplitMix(seed: 20_261_130)
+    var generator = SplitMix64(seed: 20_261_130)
     let seeds = GoldenTests.calls.map { ($0.1.operation, $0.1.encoded()) }
     var understood = 0
     for round in 0..<20_000 {
@@ -51,7 +52,7 @@ import VirgaModel
   }
 
   @Test func damagedAnswersNeverTrap() {
-    var generator = SplitMix(seed: 7)
+    var generator = SplitMix64(seed: 7)
     let seeds = GoldenTests.replies.map { ($0.1, $0.2.encoded(extensions: true, uuid: "u")) }
     for round in 0..<6_000 {
       let (operation, bytes) = seeds[round % seeds.count]

@@ -95,6 +95,7 @@ extension Call {
     case .zonesModify(let request): Set(request.operations.map(\.zone.name))
     case .changesZone(let requests): Set(requests.map(\.zone.name))
     case .assetsUpload(let request): [request.zone.name]
+    case .assetsRereference(let request): [request.zone.name]
     default: []
     }
   }
@@ -104,6 +105,7 @@ extension Call {
     case .recordsModify(let request): Set(request.operations.compactMap(\.record.name))
     case .recordsLookup(let request): Set(request.records.map(\.name))
     case .assetsUpload(let request): Set(request.items.compactMap(\.recordName))
+    case .assetsRereference(let request): Set(request.items.map(\.recordName))
     default: []
     }
   }

@@ -1,7 +1,8 @@
 import VirgaModel
 import VirgaWire
 
-/// Judges the assets of a record that is being saved: each needs a receipt of its own, or must already be in the record.
+/// Judges the assets of a record that is being saved: each needs a receipt of its own, or must be in the record already or
+/// in a version of it that is kept.
 struct AssetLedger {
   /// Receipts that earlier operations of the request used, and this one.
   private(set) var spent: Set<String>
@@ -9,13 +10,19 @@ struct AssetLedger {
   private(set) var used: [AssetReceiptRecord] = []
   /// The assets of the live record.
   var held: [AssetValue] = []
+  /// Reads the assets of the versions that are kept, so that one of them can be restored.
+  let kept: () throws -> [AssetValue]
   private let container: ContainerID
   private let environment: Environment
   private let user: UserName?
   private let now: Timestamp
   private let transaction: any ReadTransaction
 
-  init(_ context: CallContext, spent: Set<String>, in transaction: any ReadTransaction) {
+  init(
+    _ context: CallContext, spent: Set<String>, kept: @escaping () throws -> [AssetValue],
+    in transaction: any ReadTransaction
+  ) {
+    self.kept = kept
     self.spent = spent
     self.transaction = transaction
     container = context.endpoint.container
@@ -34,7 +41,13 @@ struct AssetLedger {
     stored.downloadURL = nil
     if isHeld { return stored }
     guard let key = asset.receipt else {
-      throw refusal("has no receipt, and the record does not hold it", field)
+      guard try kept().contains(where: { $0.fileChecksum == asset.fileChecksum && $0.size == asset.size }) else {
+        throw refusal("has no receipt, and the record does not hold it", field)
+      }
+      guard try transaction.asset(asset.fileChecksum) != nil else {
+        throw refusal("is no longer held: its bytes are gone, upload them again or save the record without it", field)
+      }
+      return stored
     }
     guard let entity = try transaction.entity(.receipt, key: key) else {
       throw refusal("has an unknown receipt: upload the bytes again", field)
@@ -55,7 +68,7 @@ struct AssetLedger {
     let claim = receipt.claim
     let isOwn = claim.container == container && claim.environment == environment && claim.user == user
     if !isOwn { throw refusal("has a receipt of another container, environment or user", field) }
-    if claim.recordName != record || claim.fieldName != field {
+    if !receipt.isForAnyRecord && (claim.recordName != record || claim.fieldName != field) {
       throw refusal("has a receipt for field '\(claim.fieldName)' of record '\(claim.recordName)'", field)
     }
     if receipt.isSpent || spent.contains(receipt.key) { throw refusal("has a receipt that was used before", field) }

@@ -14,6 +14,9 @@ struct AssetReceiptRecord: Hashable {
   let expires: Timestamp
   var isSpent = false
 
+  /// Whether it was given for bytes that a record holds already, so that any other record may hold them too.
+  var isForAnyRecord: Bool { claim.recordName.rawValue.isEmpty }
+
   var spent: AssetReceiptRecord {
     var copy = self
     copy.isSpent = true

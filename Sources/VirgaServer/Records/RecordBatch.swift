@@ -207,6 +207,15 @@ extension RecordBatch {
       && seen.unknownMembers == live.unknownMembers
   }
 
+  /// The assets of a record's earlier versions.
+  private func assetsKept(of name: RecordName) -> () throws -> [AssetValue] {
+    let (row, seal, transaction) = (zone.row, seal, transaction)
+    return {
+      let versions = try row.map { try transaction.versions(of: name, in: $0) } ?? []
+      return try versions.filter { !$0.isDeleted }.flatMap { try seal.fields(of: $0).flatMap(\.field.value.assets) }
+    }
+  }
+
   private mutating func planSave(
     _ entry: Entry, newest: StoredRecord?, live: StoredRecord?, context: inout CallContext
   ) throws -> PlannedSave {
@@ -215,7 +224,8 @@ extension RecordBatch {
     var merge = RecordMerge(
       name: entry.name, zone: zone.id, scope: access.scope,
       schema: try schemas.draft(of: type, mayBeUsers: live != nil),
-      assets: AssetLedger(context, spent: spentReceipts, in: transaction), live: live, seal: seal)
+      assets: AssetLedger(context, spent: spentReceipts, kept: assetsKept(of: entry.name), in: transaction), live: live,
+      seal: seal)
     try merge.apply(change, replaces: kind.replaces)
     schemas.keep(merge.schema)
     spentReceipts = merge.assets.spent

@@ -55,6 +55,58 @@ extension AssetsUploadRequest.Item {
   }
 }
 
+extension AssetsRereferenceRequest {
+  init(reading reader: inout JSONReader) throws(WireError) {
+    self.init(zone: ZoneSelector(), items: [])
+    var hasAssets = false
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      if try reader.readNull() { continue }
+      switch key {
+      case "zoneID": zone = try ZoneSelector(reading: &reader)
+      case "assets":
+        items = try reader.readArray { (r) throws(WireError) in try Item(reading: &r) }
+        hasAssets = true
+      default: try reader.skipValue()
+      }
+    }
+    guard hasAssets else { throw reader.mismatch("the key assets") }
+  }
+
+  func write(into writer: inout JSONWriter) {
+    writer.beginObject()
+    writer.key("zoneID")
+    zone.write(into: &writer)
+    writer.key("assets")
+    writer.array(items) { writer, item in
+      writer.beginObject()
+      writer.member("recordName", item.recordName.rawValue)
+      writer.member("fieldName", item.fieldName.rawValue)
+      writer.endObject()
+    }
+    writer.endObject()
+  }
+}
+
+extension AssetsRereferenceRequest.Item {
+  fileprivate init(reading reader: inout JSONReader) throws(WireError) {
+    var name: RecordName?
+    var field: FieldName?
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      if try reader.readNull() { continue }
+      switch key {
+      case "recordName": name = RecordName(try reader.readString())
+      case "fieldName": field = FieldName(try reader.readString())
+      default: try reader.skipValue()
+      }
+    }
+    guard let name else { throw reader.mismatch("the key recordName") }
+    guard let field else { throw reader.mismatch("the key fieldName") }
+    self.init(recordName: name, fieldName: field)
+  }
+}
+
 extension AssetUploadToken {
   func write(into writer: inout JSONWriter) {
     writer.beginObject()

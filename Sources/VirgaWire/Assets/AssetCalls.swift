@@ -22,6 +22,25 @@ public struct AssetsUploadRequest: Hashable, Sendable {
   }
 }
 
+/// Asks for the assets of records with receipts, so that other records can hold them too without another upload.
+public struct AssetsRereferenceRequest: Hashable, Sendable {
+  public struct Item: Hashable, Sendable {
+    public var recordName: RecordName
+    public var fieldName: FieldName
+    public init(recordName: RecordName, fieldName: FieldName) {
+      self.recordName = recordName
+      self.fieldName = fieldName
+    }
+  }
+
+  public var zone: ZoneSelector
+  public var items: [Item]
+  public init(zone: ZoneSelector, items: [Item]) {
+    self.zone = zone
+    self.items = items
+  }
+}
+
 public struct AssetUploadToken: Hashable, Sendable {
   public var recordName: RecordName
   public var fieldName: FieldName

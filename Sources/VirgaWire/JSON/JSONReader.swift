@@ -56,6 +56,27 @@ package struct JSONReader: Sendable {
     return elements
   }
 
+  /// Reads an object of which one member counts and must be there; all others are passed over.
+  package mutating func readMember<Value>(
+    _ name: String, _ value: (inout JSONReader) throws(WireError) -> Value
+  ) throws(WireError) -> Value {
+    var found: Value?
+    try beginObject()
+    while let key = try nextKey() {
+      if try readNull() { continue }
+      if key == name { found = try value(&self) } else { try skipValue() }
+    }
+    guard let found else { throw mismatch("the key \(name)") }
+    return found
+  }
+
+  /// Reads an object of which one list counts and must be there.
+  package mutating func readArray<Element>(
+    in name: String, _ element: (inout JSONReader) throws(WireError) -> Element
+  ) throws(WireError) -> [Element] {
+    try readMember(name) { (reader) throws(WireError) in try reader.readArray(element) }
+  }
+
   private mutating func enter(_ bracket: UInt8, _ name: String) throws(WireError) {
     skipWhitespace()
     guard peek() == bracket else { throw mismatch(name) }

@@ -2,19 +2,8 @@ import VirgaModel
 
 extension ShortGUIDsRequest {
   init(reading reader: inout JSONReader) throws(WireError) {
-    self.init(shortGUIDs: [])
-    var hasGUIDs = false
-    try reader.beginObject()
-    while let key = try reader.nextKey() {
-      if try reader.readNull() { continue }
-      guard key == "shortGUIDs" else {
-        try reader.skipValue()
-        continue
-      }
-      shortGUIDs = try reader.readArray { (r) throws(WireError) in try ShortGUID(reading: &r) }
-      hasGUIDs = true
-    }
-    guard hasGUIDs else { throw reader.mismatch("the key shortGUIDs") }
+    self.init(
+      shortGUIDs: try reader.readArray(in: "shortGUIDs") { (r) throws(WireError) in try ShortGUID(reading: &r) })
   }
 
   func write(into writer: inout JSONWriter) {

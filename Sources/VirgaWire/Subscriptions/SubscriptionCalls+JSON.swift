@@ -2,19 +2,8 @@ import VirgaModel
 
 extension SubscriptionsModifyRequest {
   init(reading reader: inout JSONReader) throws(WireError) {
-    self.init(operations: [])
-    var hasOperations = false
-    try reader.beginObject()
-    while let key = try reader.nextKey() {
-      if try reader.readNull() { continue }
-      guard key == "operations" else {
-        try reader.skipValue()
-        continue
-      }
-      hasOperations = true
-      operations = try reader.readArray { (r) throws(WireError) in try Operation(reading: &r) }
-    }
-    guard hasOperations else { throw reader.mismatch("the key operations") }
+    self.init(
+      operations: try reader.readArray(in: "operations") { (r) throws(WireError) in try Operation(reading: &r) })
   }
 
   func write(into writer: inout JSONWriter) {

@@ -5,23 +5,11 @@ import VirgaModel
 extension ZonesLookupRequest {
   /// Reads `{"zones":…}`: a list or a single zone, each a dictionary, a wrapped one or a bare name.
   init(reading reader: inout JSONReader) throws(WireError) {
-    self.init(zones: [])
-    var hasZones = false
-    try reader.beginObject()
-    while let key = try reader.nextKey() {
-      if try reader.readNull() { continue }
-      guard key == "zones" else {
-        try reader.skipValue()
-        continue
-      }
-      hasZones = true
-      if reader.nextKind() == .array {
-        zones = try reader.readArray { (r) throws(WireError) in try ZoneSelector(readingWrapped: &r) }
-      } else {
-        zones = [try ZoneSelector(readingWrapped: &reader)]
-      }
-    }
-    guard hasZones else { throw reader.mismatch("the key zones") }
+    self.init(
+      zones: try reader.readMember("zones") { (reader) throws(WireError) in
+        guard reader.nextKind() == .array else { return [try ZoneSelector(readingWrapped: &reader)] }
+        return try reader.readArray { (r) throws(WireError) in try ZoneSelector(readingWrapped: &r) }
+      })
   }
 
   func write(into writer: inout JSONWriter) {
@@ -34,19 +22,8 @@ extension ZonesLookupRequest {
 
 extension ZonesModifyRequest {
   init(reading reader: inout JSONReader) throws(WireError) {
-    self.init(operations: [])
-    var hasOperations = false
-    try reader.beginObject()
-    while let key = try reader.nextKey() {
-      if try reader.readNull() { continue }
-      guard key == "operations" else {
-        try reader.skipValue()
-        continue
-      }
-      hasOperations = true
-      operations = try reader.readArray { (r) throws(WireError) in try Operation(reading: &r) }
-    }
-    guard hasOperations else { throw reader.mismatch("the key operations") }
+    self.init(
+      operations: try reader.readArray(in: "operations") { (r) throws(WireError) in try Operation(reading: &r) })
   }
 
   func write(into writer: inout JSONWriter) {

@@ -1,5 +1,6 @@
 import CloudKit
 import Foundation
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaWire
@@ -7,21 +8,9 @@ import VirgaWire
 /// A fleet with everything that can go wrong: cut networks, lost answers, busy servers, kills. No edit may be lost, and
 /// once all is well the devices must agree.
 @Suite struct SyncSimulationTests {
-  /// Numbers that follow from a seed.
-  struct Dice: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-      state &+= 0x9e37_79b9_7f4a_7c15
-      var word = state
-      word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
-      word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
-      return word ^ (word >> 31)
-    }
-  }
-
   @Test(arguments: UInt64(1)...24)
   func noEditIsLostAndAllDevicesAgree(seed: UInt64) throws {
-    var dice = Dice(state: seed)
+    var dice = SplitMix64(seed: seed)
     let world = SyncWorld()
     var devices = (0..<3).map { world.device(automatic: true, seed: seed * 10 + UInt64($0)) }
     var expected: [String: [String: String]] = [:]
@@ -53,7 +42,7 @@ import VirgaWire
   }
 
   /// One fault for the requests of the next while, each with its own chance.
-  private func fault(_ dice: inout Dice) -> @Sendable (String, Int) -> Link.Fault? {
+  private func fault(_ dice: inout SplitMix64) -> @Sendable (String, Int) -> Link.Fault? {
     let faults: [Link.Fault] = [
       .cut, .lostAnswer, .silence, .refusal(ServiceError(.tryAgainLater, "busy", retryAfterSeconds: 3)),
       .refusal(ServiceError(.throttled, "slow down", retryAfterSeconds: 1)),
@@ -64,7 +53,7 @@ import VirgaWire
     return { operation, number in
       // A request that hangs is ended by a kill alone here, so only the poll may.
       if case .silence = fault, operation != "push" { return nil }
-      var chance = Dice(state: salt &+ UInt64(number) &* 31 &+ UInt64(operation.utf8.count))
+      var chance = SplitMix64(seed: salt &+ UInt64(number) &* 31 &+ UInt64(operation.utf8.count))
       return Int.random(in: 0..<3, using: &chance) == 0 ? fault : nil
     }
   }

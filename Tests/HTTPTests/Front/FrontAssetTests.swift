@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import VirgaAuth
 import VirgaModel
@@ -67,7 +68,7 @@ import VirgaWire
   func multipartBodiesGiveTheirFile(_ disposition: String) async throws {
     let world = try await FrontWorld()
     try await world.makeZone()
-    var dice = SeededDice(state: 5)
+    var dice = SplitMix64(seed: 5)
     // Larger than the window of the search, and full of what looks like the delimiter.
     var content = (0..<(3 << 20)).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
     content.replaceSubrange(1_048_570..<1_048_580, with: "\r\n--bounda".utf8)

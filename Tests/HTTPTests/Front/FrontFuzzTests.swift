@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaWire
@@ -27,7 +28,7 @@ import VirgaWire
     "\u{0}", "\u{ff}", "_defaultZone", "__defaultOwner__", "\"value\":", "LIST<", "--", "99999999999999999999",
   ]
 
-  private static func mutate(_ bytes: [UInt8], _ random: inout SplitMix) -> [UInt8] {
+  private static func mutate(_ bytes: [UInt8], _ random: inout SplitMix64) -> [UInt8] {
     var bytes = bytes
     for _ in 0...(random.next() % 4) {
       let place = bytes.isEmpty ? 0 : Int(random.next() % UInt64(bytes.count))
@@ -49,7 +50,7 @@ import VirgaWire
     let seconds = ProcessInfo.processInfo.environment["VIRGA_FUZZ_SECONDS"].flatMap(Int.init)
     let seed: UInt64 = seconds == nil ? 20_261_130 : UInt64(Date().timeIntervalSince1970)
     if seconds != nil { print("fuzzing with seed \(seed)") }
-    var random = SplitMix(state: seed)
+    var random = SplitMix64(seed: seed)
     let world = try await FrontWorld()
     try await world.makeZone()
     let targets =

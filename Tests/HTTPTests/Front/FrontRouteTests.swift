@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaAuth
 import VirgaModel
@@ -192,7 +193,7 @@ import VirgaWire
   @Test func garbageIsRefusedAndNothingChanges() async throws {
     let world = try await FrontWorld()
     try await world.makeZone()
-    var dice = SeededDice(state: 3)
+    var dice = SplitMix64(seed: 3)
     let noise = (0..<(2 << 20)).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
     let deep = Array(String(repeating: "[", count: 2 << 20).utf8)
     let cut = Array((#"{"operations":["# + String(repeating: #"{"operationType":"create","#, count: 70_000)).utf8)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaServer
@@ -33,7 +34,7 @@ import VirgaWire
 
   @Test func bytesAreStreamedUpAndDown() async throws {
     try await run { world, port in
-      var dice = SeededDice(state: 9)
+      var dice = SplitMix64(seed: 9)
       let content = (0..<(5 << 20)).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
       let client = SocketClient(port: port)
       client.send(head("POST", try await world.uploadTarget(), "Content-Length: \(content.count)\r\n"))

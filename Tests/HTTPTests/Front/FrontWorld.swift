@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 import VirgaAuth
 import VirgaModel
@@ -24,12 +25,12 @@ final class FrontWorld: Sendable {
     folder = FileManager.default.temporaryDirectory.appending(path: "virga-front-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let clock = clock
-    let dice = Box(SeededDice(state: 7))
+    let dice = Box(SplitMix64(seed: 7))
     let logged = Box<[String]>([])
     self.logged = logged
     var configuration = FrontConfiguration(
       folder: folder, policy: .open, now: { clock.now },
-      makeRandom: { dice.value.withLock { SeededDice(state: $0.next()) } })
+      makeRandom: { dice.value.withLock { SplitMix64(seed: $0.next()) } })
     configuration.baseURL = "http://server.example"
     configuration.log = { text in logged.value.withLock { $0.append(text) } }
     configure(&configuration)
@@ -199,16 +200,4 @@ extension AssetValue {
 final class Box<Value>: Sendable {
   let value: Mutex<Value>
   init(_ value: sending Value) { self.value = Mutex(value) }
-}
-
-/// Seeded dice (Steele, Lea and Flood, 2014).
-struct SeededDice: RandomNumberGenerator, Sendable {
-  var state: UInt64
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
-  }
 }

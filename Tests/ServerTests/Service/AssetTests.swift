@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaServer
@@ -15,7 +16,7 @@ import VirgaWire
       expires: harness.now + Limits.uploadURLAge)
     let (now, seed) = (harness.now, harness.random.next())
     let receipt = try harness.write { transaction in
-      var random = SplitMix(seed: seed)
+      var random = SplitMix64(seed: seed)
       return try Service().acceptUpload(
         for: claim, checksum: checksum, size: size, in: transaction, now: now, random: &random)
     }
@@ -83,6 +84,61 @@ import VirgaWire
       .forceReplace, RecordChange(name: "r", fields: [.init("photo", Field(.asset(read)))]))
     #expect(try harness.modify(replaced).code == nil)
     #expect(try save(harness, read, to: "other").code == .badRequest)
+  }
+
+  @Test func theAssetOfAKeptVersionMayBeSavedAgain() throws {
+    let harness = try Harness.withZone()
+    var first = try upload(harness)
+    _ = try save(harness, first)
+    _ = try save(harness, upload(harness, checksum: "later"))
+    first.receipt = nil
+    #expect(try save(harness, first).record?.value("photo")?.isAsset("sum") == true)
+    _ = try harness.modify(.forceDelete("r"))
+    #expect(try save(harness, first).code == nil)
+    // Another record never held it, and once the version is forgotten nobody did.
+    #expect(try save(harness, first, to: "other").code == .badRequest)
+    _ = try harness.modify(.forceDelete("r"))
+    harness.now = harness.now + Limits.versionAge + .seconds(1)
+    let now = harness.now
+    try harness.write { try Service().compact(in: $0, now: now) }
+    let error = try save(harness, first).failure?.error
+    #expect(error?.reason.contains("has no receipt, and the record does not hold it") == true)
+  }
+
+  @Test func anotherRecordHoldsTheAssetByANewReceipt() throws {
+    let harness = try Harness.withZone()
+    _ = try save(harness, upload(harness))
+    func rereference(_ field: FieldName, of record: RecordName = "r", as caller: Harness.Caller = .alice) throws
+      -> [AssetValue]
+    {
+      let request = AssetsRereferenceRequest(
+        zone: Harness.diary,
+        items: [.init(recordName: "r", fieldName: "photo"), .init(recordName: record, fieldName: field)])
+      guard case .assets(let assets) = try harness.call(.assetsRereference(request), as: caller) else { return [] }
+      return assets
+    }
+    let assets = try rereference("photo")
+    #expect(assets.map(\.fileChecksum) == ["sum", "sum"] && assets[0].receipt != assets[1].receipt)
+    #expect(try save(harness, assets[0], to: "other").code == nil)
+    // A receipt serves once, and its owner alone.
+    #expect(try save(harness, assets[0], to: "third").code == .badRequest)
+    try harness.makeZone("Diary", as: .bob)
+    let stolen = RecordOperation.force("r", ["photo": .asset(assets[1])])
+    #expect(try harness.modify(stolen, as: .bob).failure?.error.reason.contains("of another container") == true)
+    // A bad entry fails the whole.
+    _ = try harness.modify(.force("r", ["text": .string("x")]))
+    #expect(throws: ServiceError.self) { try rereference("text") }
+    #expect(throws: ServiceError.self) { try rereference("photo", of: "gone") }
+    // The bytes live as long as any record holds them.
+    _ = try harness.modify(.forceDelete("r"))
+    harness.now = harness.now + Limits.versionAge + Limits.unclaimedAssetAge + .seconds(1)
+    let now = harness.now
+    let collected = try harness.write { transaction in
+      try Service().compact(in: transaction, now: now)
+      return try Service().collectAssets(in: transaction, now: now, limit: 10)
+    }
+    #expect(collected.isEmpty)
+    #expect(try harness.record("other")?.value("photo")?.isAsset("sum") == true)
   }
 
   @Test func aReceiptServesOnceInARequestAndIsFreeAgainIfNothingWasWritten() throws {
@@ -160,10 +216,16 @@ import VirgaWire
     let now = harness.now
     #expect(throws: ServiceError.badRequest("the upload URL has expired")) {
       try harness.write { transaction in
-        var random = SplitMix(seed: 1)
+        var random = SplitMix64(seed: 1)
         return try Service().acceptUpload(
           for: claim, checksum: "s", size: 1, in: transaction, now: now, random: &random)
       }
     }
+  }
+}
+
+extension FieldValue {
+  fileprivate func isAsset(_ checksum: String) -> Bool {
+    if case .asset(let asset) = self { asset.fileChecksum == checksum } else { false }
   }
 }

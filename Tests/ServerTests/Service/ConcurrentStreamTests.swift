@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaServer
@@ -47,7 +48,7 @@ import VirgaWire
     let answers = try await withThrowingTaskGroup(of: [(Int, Step, [UInt8])].self) { group in
       for client in 0..<Self.clients {
         group.addTask {
-          var random = SplitMix(seed: seed &* 1_000 &+ UInt64(client))
+          var random = SplitMix64(seed: seed &* 1_000 &+ UInt64(client))
           var done: [(Int, Step, [UInt8])] = []
           var lastTags: [RecordName: ChangeTag] = [:]
           for number in 0..<Self.steps {
@@ -84,7 +85,7 @@ import VirgaWire
   }
 
   private static func step(
-    client: Int, number: Int, tags: [RecordName: ChangeTag], _ random: inout SplitMix
+    client: Int, number: Int, tags: [RecordName: ChangeTag], _ random: inout SplitMix64
   ) -> Step {
     let zone = ZoneSelector(["Diary", "Diary", "Trips"][Int(random.next() % 3)])
     let call: Call
@@ -116,11 +117,11 @@ import VirgaWire
     var context = CallContext(
       endpoint: endpoint,
       principal: Principal(user: "_alice", account: nil, device: DeviceID("device\(client)")),
-      now: Timestamp(milliseconds: 1_700_000_000_000 + Int64(number)), random: SplitMix(seed: random.next()),
+      now: Timestamp(milliseconds: 1_700_000_000_000 + Int64(number)), random: SplitMix64(seed: random.next()),
       urls: TestURLs())
     context.wantsExtensions = true
     return Step(call: call, context: context)
   }
 
-  private static func name(_ random: inout SplitMix) -> RecordName { RecordName("r\(random.next() % 8)") }
+  private static func name(_ random: inout SplitMix64) -> RecordName { RecordName("r\(random.next() % 8)") }
 }

@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import VirgaModel
 import VirgaServer
 import VirgaWire
@@ -7,7 +8,7 @@ import VirgaWire
 final class Harness {
   let store = MemoryStore()
   var now = Timestamp(milliseconds: 1_700_000_000_000)
-  var random = SplitMix(seed: 1)
+  var random = SplitMix64(seed: 1)
   var wakes: Set<String> = []
   var cipher: (any FieldCipher)?
   var service = Service()
@@ -54,7 +55,8 @@ final class Harness {
     let endpoint = Endpoint(
       container: place.container, environment: place.environment, scope: place.scope, operation: call.operation)
     var context = CallContext(
-      endpoint: endpoint, principal: caller.principal, now: now, random: SplitMix(seed: random.next()), urls: TestURLs()
+      endpoint: endpoint, principal: caller.principal, now: now, random: SplitMix64(seed: random.next()),
+      urls: TestURLs()
     )
     context.clientID = caller.clientID
     context.cipher = cipher
@@ -108,18 +110,6 @@ struct TestURLs: URLMaker {
   }
   func downloadURL(checksum: String, size: Int64, expires: Timestamp) -> String { "down:\(checksum)" }
   func pushURL(token: String) -> String { "push:\(token)" }
-}
-
-struct SplitMix: RandomNumberGenerator, Sendable {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var word = state
-    word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
-    return word ^ (word >> 31)
-  }
 }
 
 // MARK: - Short ways to say common things

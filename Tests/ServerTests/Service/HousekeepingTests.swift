@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaServer
@@ -63,7 +64,7 @@ import VirgaWire
     for round in 0..<2 {
       let now = harness.now
       let receipt = try harness.write { transaction in
-        var random = SplitMix(seed: UInt64(round))
+        var random = SplitMix64(seed: UInt64(round))
         var fresh = claim
         fresh.expires = now
         return try Service().acceptUpload(
@@ -84,7 +85,7 @@ import VirgaWire
     let first = try harness.modify(.create("r")).record!
     let (zone, database) = (try harness.page().syncToken, try harness.databaseChanges().syncToken)
     try harness.write { transaction in
-      var random = SplitMix(seed: 99)
+      var random = SplitMix64(seed: 99)
       try Service().renewIncarnations(in: transaction, random: &random)
     }
     let request = ZoneChangesRequest(zone: Harness.diary, syncToken: zone)

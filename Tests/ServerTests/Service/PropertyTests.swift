@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaServer
@@ -55,7 +56,7 @@ import VirgaWire
   }
 
   @Test(arguments: 1...60) func randomBatchesAgreeWithTheModelAndEveryReaderConverges(seed: UInt64) throws {
-    var random = SplitMix(seed: seed)
+    var random = SplitMix64(seed: seed)
     let harness = try Harness.withZone()
     var model = Model()
     var readers = [Reader(), Reader(), Reader()]
@@ -91,7 +92,7 @@ import VirgaWire
   }
 
   private func randomOperation(
-    _ name: RecordName, _ tag: ChangeTag?, _ oldTags: [ChangeTag], _ random: inout SplitMix
+    _ name: RecordName, _ tag: ChangeTag?, _ oldTags: [ChangeTag], _ random: inout SplitMix64
   ) -> RecordOperation {
     let kind = RecordOperation.Kind.allCases.randomElement(using: &random)!
     var change = RecordChange(name: name, type: "Entry")
@@ -114,7 +115,7 @@ import VirgaWire
 
   /// However references and deletions are mixed, no guarded reference ever dangles and no deletion is half done.
   @Test(arguments: 1...60) func noGuardedReferenceEverDangles(seed: UInt64) throws {
-    var random = SplitMix(seed: seed)
+    var random = SplitMix64(seed: seed)
     let harness = try Harness.withZone()
     for step in 0..<40 {
       let names = (0..<7).map { RecordName("r\($0)") }
@@ -146,7 +147,7 @@ import VirgaWire
 
   /// Whoever follows the database feed knows which zones there are, however they come and go.
   @Test(arguments: 1...40) func everyReaderOfTheDatabaseFeedConverges(seed: UInt64) throws {
-    var random = SplitMix(seed: seed)
+    var random = SplitMix64(seed: seed)
     let harness = Harness()
     var zones: Set<ZoneName> = []
     var token: String?

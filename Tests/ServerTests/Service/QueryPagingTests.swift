@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaServerSQLite
@@ -58,7 +59,7 @@ struct QueryPagingTests {
   @Test(arguments: StoreKind.allCases, 1...4 as ClosedRange<UInt64>)
   func recordsThatStayComeOnceWhileOthersChange(kind: StoreKind, seed: UInt64) async throws {
     let world = try await QueryWorld(kind)
-    var random = SeededRandom(seed: seed)
+    var random = SplitMix64(seed: seed)
     func fields() -> Fields { ["kind": .string("k"), "n": .int64(Int64.random(in: 0..<20, using: &random))] }
     try await world.save((0..<120).map { .create(RecordName("r\($0)"), fields()) })
     let query = Query("Entry", filters: [Self.all], sorts: [QuerySort("n", ascending: seed % 2 == 0)])
@@ -186,7 +187,7 @@ struct QueryPagingTests {
   @Test(arguments: StoreKind.allCases, 1...6 as ClosedRange<UInt64>)
   func randomQueriesFindWhatEvaluatingAllRecordsFinds(kind: StoreKind, seed: UInt64) async throws {
     let world = try await QueryWorld(kind)
-    var random = SeededRandom(seed: seed)
+    var random = SplitMix64(seed: seed)
     var subjects: [RecordName: QuerySubject] = [:]
     for round in 0..<25 {
       var operations: [RecordOperation] = []
@@ -213,7 +214,7 @@ struct QueryPagingTests {
 
   private static let words = ["rain", "Rain", "ráin", "snow", "", "rain snow", "Ünal"]
 
-  private static func fields(_ random: inout SeededRandom) -> Fields {
+  private static func fields(_ random: inout SplitMix64) -> Fields {
     var fields: Fields = ["always": .int64(1)]
     func maybe(_ name: FieldName, _ value: FieldValue) {
       if Int.random(in: 0..<5, using: &random) > 0 { fields[name] = Field(value) }
@@ -226,15 +227,15 @@ struct QueryPagingTests {
     return fields
   }
 
-  private static func word(_ random: inout SeededRandom) -> String { words[Int.random(in: 0..<7, using: &random)] }
+  private static func word(_ random: inout SplitMix64) -> String { words[Int.random(in: 0..<7, using: &random)] }
 
-  private static func place(_ random: inout SeededRandom) -> Location {
+  private static func place(_ random: inout SplitMix64) -> Location {
     Location(
       latitude: Double(Int.random(in: -3...3, using: &random)) * 30,
       longitude: Double(Int.random(in: -4...4, using: &random)) * 45)
   }
 
-  private static func query(_ random: inout SeededRandom) -> Query {
+  private static func query(_ random: inout SplitMix64) -> Query {
     var query = Query("Entry")
     for _ in 0..<Int.random(in: 1...3, using: &random) { query.filters.append(filter(&random)) }
     for _ in 0..<Int.random(in: 0...2, using: &random) {
@@ -246,7 +247,7 @@ struct QueryPagingTests {
     return query
   }
 
-  private static func filter(_ random: inout SeededRandom) -> QueryFilter {
+  private static func filter(_ random: inout SplitMix64) -> QueryFilter {
     let comparators = QueryComparator.allCases
     while true {
       let comparator = comparators[Int.random(in: 0..<comparators.count, using: &random)]

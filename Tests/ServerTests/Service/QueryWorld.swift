@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaSchema
@@ -34,7 +35,7 @@ final class QueryWorld: Sendable {
       container: "iCloud.test", environment: environment, scope: scope, operation: call.operation)
     var start = CallContext(
       endpoint: endpoint, principal: Principal(user: user, account: nil, device: nil),
-      now: Timestamp(milliseconds: now), random: SplitMix(seed: 7), urls: TestURLs())
+      now: Timestamp(milliseconds: now), random: SplitMix64(seed: 7), urls: TestURLs())
     start.wantsExtensions = true
     start.wantsSyncToken = syncToken
     start.cipher = TestCipher()
@@ -120,7 +121,7 @@ final class QueryWorld: Sendable {
     let endpoint = Endpoint(
       container: "iCloud.test", environment: .development, scope: .private, operation: .zonesModify)
     let context = CallContext(
-      endpoint: endpoint, principal: .world, now: Timestamp(milliseconds: 1), random: SplitMix(seed: 3),
+      endpoint: endpoint, principal: .world, now: Timestamp(milliseconds: 1), random: SplitMix64(seed: 3),
       urls: TestURLs())
     try await under.write { [service] transaction in
       var context = context

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaSchema
@@ -24,7 +25,7 @@ import VirgaWire
     let endpoint = Endpoint(
       container: Self.container, environment: .development, scope: .private, operation: .zonesModify)
     let start = CallContext(
-      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix(seed: harness.random.next()),
+      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix64(seed: harness.random.next()),
       urls: TestURLs())
     let (report, wakes) = try harness.write { transaction in
       var context = start

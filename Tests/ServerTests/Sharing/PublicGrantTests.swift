@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaSchema
@@ -24,7 +25,7 @@ struct PublicGrantTests {
     let endpoint = Endpoint(
       container: "iCloud.test", environment: .development, scope: .public, operation: .recordsModify)
     let start = CallContext(
-      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix(seed: 5), urls: TestURLs())
+      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix64(seed: 5), urls: TestURLs())
     let schema = try Schema(text)
     _ = try harness.write { transaction in
       var context = start
@@ -36,7 +37,7 @@ struct PublicGrantTests {
     let endpoint = Endpoint(
       container: "iCloud.test", environment: .development, scope: .public, operation: .recordsModify)
     let start = CallContext(
-      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix(seed: 5), urls: TestURLs())
+      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix64(seed: 5), urls: TestURLs())
     try harness.write { transaction in
       var context = start
       try Service().setRoles(names, of: user, in: transaction, context: &context)

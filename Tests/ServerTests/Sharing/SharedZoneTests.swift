@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaServer
@@ -209,7 +210,7 @@ struct SharedZoneTests {
     try world.shareWithBob()
     let (zone, database) = (try world.page().syncToken, try world.databaseChanges().syncToken)
     try world.harness.write { transaction in
-      var dice = SplitMix(seed: 99)
+      var dice = SplitMix64(seed: 99)
       try Service().renewIncarnations(in: transaction, random: &dice)
     }
     let changes = Call.recordsChanges(.init(zone: ShareWorld.zone, syncToken: zone))
@@ -223,7 +224,7 @@ struct SharedZoneTests {
   /// the beginning does.
   @Test(arguments: 1...12 as ClosedRange<UInt64>)
   func followingTheFeedIsAsGoodAsReadingItAnew(seed: UInt64) throws {
-    var dice = SplitMix(seed: seed)
+    var dice = SplitMix64(seed: seed)
     let world = try ShareWorld(["a", "b", "c", "d"])
     _ = try world.harness.modify(.create("top2"))
     let names: [RecordName] = ["a", "b", "c", "d", "e", "f"]

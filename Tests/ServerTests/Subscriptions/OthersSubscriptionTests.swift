@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaSchema
@@ -18,7 +19,7 @@ struct OthersSubscriptionTests {
     let endpoint = Endpoint(
       container: "iCloud.test", environment: .development, scope: .public, operation: .recordsModify)
     let start = CallContext(
-      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix(seed: 5), urls: TestURLs())
+      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix64(seed: 5), urls: TestURLs())
     let schema = try Schema(text)
     _ = try harness.write { transaction in
       var context = start
@@ -75,7 +76,7 @@ struct OthersSubscriptionTests {
     let endpoint = Endpoint(
       container: "iCloud.test", environment: .development, scope: .public, operation: .recordsModify)
     let start = CallContext(
-      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix(seed: 5), urls: TestURLs())
+      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix64(seed: 5), urls: TestURLs())
     try harness.write { transaction in
       var context = start
       try Service().setRoles(["Editor"], of: "_bob", in: transaction, context: &context)
