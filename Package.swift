@@ -32,12 +32,13 @@ let package = Package(
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
 
     // Both sides.
     module("VirgaModel"),
     module("VirgaWire", ["VirgaModel"]),
     module("VirgaSchema", ["VirgaModel"]),
-    module("VirgaAuth", ["VirgaModel", "VirgaWire", "COpenSSL"]),
+    module("VirgaAuth", ["VirgaModel", "VirgaWire", "COpenSSL", "CSodium"]),
     module("VirgaSQLite", ["CSQLite"]),
 
     // Server side.

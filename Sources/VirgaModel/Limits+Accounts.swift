@@ -21,6 +21,10 @@ extension Limits {
   public static let webTokensPerAccountMax = 1_000
   /// Characters of a device's name.
   public static let deviceNameLengthMax = 64
+  /// Texts that the devices of one account, or those who read one zone, keep for each other.
+  public static let keyItemsMax = 10_000
+  public static let keyItemNameLengthMax = 1_024
+  public static let keyItemBytesMax = 48 << 10
   /// Bytes of a request's body under `/virga/1/`.
   public static let accountRequestBytesMax = 64 << 10
   /// How long a request that waits for a pairing's other side is parked.

@@ -121,9 +121,12 @@ package actor AccountClient {
     try await authorized("account", method: "GET", Nothing())
   }
 
-  /// Removes a device; the server refuses it from its next request on.
+  /// Removes a device; the server refuses it from its next request on, and what is encrypted from now on is not for it.
   package func remove(_ device: DeviceID) async throws -> AccountMessages.Description {
-    try await authorized("account/remove", AccountMessages.RemoveRequest(device: device))
+    // The key first: whoever asks again after a failure in between has lost nothing.
+    let devices = try await describe().devices.map(\.id)
+    if devices.contains(device) { try await replaceKey(leavingOut: device, of: devices) }
+    return try await authorized("account/remove", AccountMessages.RemoveRequest(device: device))
   }
 
   /// Tokens of this account for programs that speak the web service.
@@ -162,16 +165,38 @@ package actor AccountClient {
     while true {
       let answer: AccountMessages.Awaited = try await authorized(
         "pairing/await", AccountMessages.AwaitRequest(code: code))
-      if let candidate = answer.candidate { return candidate }
+      if let candidate = answer.candidate { return try checked(candidate) }
       try Task.checkCancellation()
     }
   }
 
-  /// Lets a device in, or not.
+  /// What people compare follows from the device's key here, and is not taken from the server. Where the account's key is
+  /// sealed to is what that key has signed, or nowhere.
+  private func checked(
+    _ candidate: AccountMessages.Awaited.Candidate
+  ) throws -> AccountMessages.Awaited.Candidate {
+    var checked = candidate
+    checked.box = nil
+    guard let publicKey = candidate.publicKey else { return checked }
+    guard let key = Base64.decode(publicKey).flatMap({ try? VerifyingKey(der: $0) }),
+      candidate.device == DeviceID(of: key)
+    else { throw AccountError.badAnswer("the device that wants in is not the one of its key") }
+    checked.fingerprint = key.fingerprint
+    if let box = candidate.box, let bytes = Base64.decode(box), bytes.count == BoxKey.publicKeyLength,
+      let signature = candidate.boxSignature.flatMap(Base64.decode),
+      key.verifies(signature, of: SignedText.box(bytes, of: candidate.device))
+    {
+      checked.box = box
+    }
+    return checked
+  }
+
+  /// Lets a device in, or not. One that is let in gets the account's key first, so that it has it from its first moment.
   package func confirm(
     _ candidate: AccountMessages.Awaited.Candidate, code: String, accepts: Bool
   ) async throws -> AccountMessages.Description {
-    try await authorized(
+    if accepts { try await grantKey(to: candidate) }
+    return try await authorized(
       "pairing/confirm", AccountMessages.ConfirmRequest(code: code, device: candidate.device, accepts: accepts))
   }
 
@@ -198,14 +223,22 @@ package actor AccountClient {
     }
     let text = SignedText.joining(
       server: challenge.server, challenge: challenge.challenge, code: code, name: deviceName)
-    let request = AccountMessages.JoinRequest(
+    var request = AccountMessages.JoinRequest(
       code: code, publicKey: Base64.encode(key.publicKey.der), name: deviceName, challenge: challenge.challenge,
       signature: try signature(of: text, by: key))
+    let box = try homeFiles { home throws(SecureFileError) in try home.box(besideKey: name).publicKey }
+    request.box = Base64.encode(box)
+    request.boxSignature = try signature(of: SignedText.box(box, of: DeviceID(of: key.publicKey)), by: key)
     let ticket: AccountMessages.Ticket = try await post("pairing/join", request)
     while true {
       let outcome: AccountMessages.Outcome = try await post("pairing/result", ticket)
       if outcome.isRefused { throw AccountError.joiningRefused }
-      if let enrolled = outcome.enrolled { return try remember(enrolled, key: name, server: challenge.server) }
+      if let enrolled = outcome.enrolled {
+        let account = try remember(enrolled, key: name, server: challenge.server)
+        // The device is in, whether its key comes now or with the first value that needs it.
+        _ = try? await accountKeys(makingFirst: false)
+        return account
+      }
       try Task.checkCancellation()
     }
   }
@@ -215,7 +248,7 @@ package actor AccountClient {
   private struct Nothing: Codable {}
 
   /// Sends a request with a session, with a new one if the server has ended the first.
-  private func authorized<Answer: Decodable>(
+  func authorized<Answer: Decodable>(
     _ path: String, method: String = "POST", _ message: some Encodable
   ) async throws -> Answer {
     let session = try await session()
@@ -250,7 +283,7 @@ package actor AccountClient {
     }
   }
 
-  private nonisolated func homeFiles<Value>(
+  nonisolated func homeFiles<Value>(
     _ body: (VirgaHome) throws(SecureFileError) -> Value
   ) throws -> Value {
     do throws(SecureFileError) { return try body(home) } catch { throw AccountError.home(error) }

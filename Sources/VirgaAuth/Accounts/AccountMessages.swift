@@ -162,11 +162,17 @@ package enum AccountMessages {
       package var device: DeviceID
       package var name: String
       package var fingerprint: String
+      /// The device's key, from which it and its fingerprint follow.
+      package var publicKey: String?
+      /// Where something is sealed to the device, and its signature for that.
+      package var box: String?
+      package var boxSignature: String?
 
-      package init(device: DeviceID, name: String, fingerprint: String) {
+      package init(device: DeviceID, name: String, fingerprint: String, publicKey: String? = nil) {
         self.device = device
         self.name = name
         self.fingerprint = fingerprint
+        self.publicKey = publicKey
       }
     }
 
@@ -194,6 +200,9 @@ package enum AccountMessages {
     package var name: String
     package var challenge: String
     package var signature: String
+    /// Where the account's key is to be sealed to, and the key's signature for that.
+    package var box: String?
+    package var boxSignature: String?
 
     package init(code: String, publicKey: String, name: String, challenge: String, signature: String) {
       self.code = code

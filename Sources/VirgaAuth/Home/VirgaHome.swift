@@ -7,7 +7,9 @@ package import VirgaModel
 /// | file | holds |
 /// |---|---|
 /// | `device.key` | the device's private key, PKCS #8 in PEM form |
+/// | `device.key.box` | the seed of the X25519 keys by which others seal something to the device |
 /// | `account.json` | one account for each server that the device knows |
+/// | `account-….keys` | the keys of an account's encrypted values |
 /// | `config.json` | settings that people write: `endpoint`, `containers`, `apiToken`, `webAuthToken` |
 /// | `web-tokens.json` | the latest token of a user of Apple's service |
 ///
@@ -173,7 +175,7 @@ package struct VirgaHome: Sendable {
 
   // MARK: Files
 
-  private func makeFolder() throws(SecureFileError) {
+  func makeFolder() throws(SecureFileError) {
     if mkdir(path, 0o700) == 0 { return }
     if errno == ENOENT {
       makeParents()
@@ -197,7 +199,7 @@ package struct VirgaHome: Sendable {
   }
 
   /// Lets one process at a time read and write `account.json`. Nothing but file work happens inside, so waiting is short.
-  private func withLock(_ body: () throws(SecureFileError) -> Void) throws(SecureFileError) {
+  func withLock(_ body: () throws(SecureFileError) -> Void) throws(SecureFileError) {
     try makeFolder()
     let lock = path + "/lock"
     let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -209,14 +211,14 @@ package struct VirgaHome: Sendable {
     try body()
   }
 
-  private func decoded<Value: Decodable>(_ file: SecureFile) throws(SecureFileError) -> Value? {
+  func decoded<Value: Decodable>(_ file: SecureFile) throws(SecureFileError) -> Value? {
     guard let bytes = try file.read() else { return nil }
     do { return try JSONDecoder().decode(Value.self, from: Data(bytes)) } catch {
       throw .damaged(path: file.path, reason: "is not the JSON that belongs there")
     }
   }
 
-  private func write(_ value: some Encodable, to file: SecureFile) throws(SecureFileError) {
+  func write(_ value: some Encodable, to file: SecureFile) throws(SecureFileError) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do {

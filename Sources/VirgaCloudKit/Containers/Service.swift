@@ -16,6 +16,8 @@ package final class Service: Sendable {
   private let accounts: AccountClient
   /// The tokens for a service that knows no devices of ours, such as Apple's; nothing of our own is then sent.
   package let tokens: WebTokens?
+  /// The keys of encrypted values; `nil` for Apple's service, which encrypts by itself.
+  let keyring: Keyring?
   package let now: @Sendable () -> Timestamp
   /// Waits that long, or throws when its task is cancelled.
   let pause: @Sendable (Duration) async throws -> Void
@@ -45,6 +47,7 @@ package final class Service: Sendable {
     accounts = AccountClient(
       home: home, endpoint: endpoint, transport: AccountRequests(endpoint: endpoint, transport: transport),
       deviceName: deviceName, now: now)
+    keyring = tokens != nil || Self.isApples(endpoint) ? nil : Keyring(accounts: accounts, now: now)
   }
 
   /// This machine's name as the kernel has it. Foundation's `hostName` may ask the network, and wait for it.

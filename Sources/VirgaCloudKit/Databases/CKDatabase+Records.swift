@@ -164,7 +164,19 @@ extension CKDatabase {
         records.append((id, Result { try record(from: envelope) }))
       }
     }
-    return await withFilesOfAssets(records, progress)
+    return await withFilesOfAssets(await withKeys(records), progress)
+  }
+
+  /// Fetches keys that the records lack; a record that needs one while the service cannot be asked becomes a failure.
+  private func withKeys(
+    _ records: [(id: CKRecord.ID, result: Result<CKRecord, any Error>)]
+  ) async -> [(id: CKRecord.ID, result: Result<CKRecord, any Error>)] {
+    var records = records
+    for index in records.indices {
+      guard case .success(let record) = records[index].result else { continue }
+      do { try await fetchKeys(for: [record]) } catch { records[index].result = .failure(error) }
+    }
+    return records
   }
 
   /// The record of an answer as an object, without the files of its assets.
@@ -174,7 +186,9 @@ extension CKDatabase {
 
   func model(from envelope: RecordEnvelope) throws -> Record {
     do {
-      return try Record(envelope).local(in: self)
+      var record = try Record(envelope).local(in: self)
+      seal(of: record.id.zone)?.open(&record)
+      return record
     } catch {
       throw CKError(.internalError, "The record \(envelope.id.name) cannot be read: \(error)")
     }

@@ -1,4 +1,5 @@
 import Foundation
+import VirgaAuth
 import VirgaModel
 import VirgaWire
 
@@ -25,6 +26,13 @@ struct RecordDraft: Sendable {
     openFiles()
     if fault == nil, let name = names.first(where: { sent.record.fields[$0]?.value.isFinite == false }) {
       fault = CKError(.invalidArguments, "The field \(name) holds a number that is not finite.")
+    }
+    let unsealable = names.first { name in
+      sent.record.fields[name].map { $0.isEncrypted && !$0.value.isSealable } ?? false
+    }
+    if fault == nil, let unsealable {
+      fault = CKError(
+        .invalidArguments, "The field \(unsealable) is a reference or an asset, which cannot be encrypted.")
     }
     let size = sizeBytes
     if fault == nil, size > Limits.recordBytesMax {
@@ -71,16 +79,29 @@ struct RecordDraft: Sendable {
 
   /// At least how many bytes the fields to send have as JSON, without assets.
   var sizeBytes: Int {
-    names.reduce(0) { $0 + $1.rawValue.utf8.count + (sent.record.fields[$1]?.value.jsonBytesMin ?? 0) }
+    names.reduce(0) { $0 + $1.rawValue.utf8.count + (sent.record.fields[$1]?.jsonBytesMin ?? 0) }
   }
 
-  func operation(assets: [FieldName: [AssetValue]]) -> RecordOperation {
+  /// Whether the save sends values that have to be encrypted before. What is sealed already travels as it is.
+  var sendsEncryptedValues: Bool {
+    names.contains { name in
+      guard let field = sent.record.fields[name], field.isEncrypted else { return false }
+      if case .unknown = field.value { return false }
+      return true
+    }
+  }
+
+  var isShare: Bool { sent.record.type == .share }
+
+  /// - Parameter key: What encrypts the encrypted values; without one they are left to the service.
+  func operation(assets: [FieldName: [AssetValue]], key: ZoneKey?) -> RecordOperation {
     let record = sent.record
     var change = RecordChange(name: record.id.name, type: record.type)
     change.fields = names.map { name in
       guard var field = record.fields[name] else { return FieldChange(name, nil) }
       if let values = assets[name] { field.value = field.value.replacingAssets(with: values) }
       field.value = field.value.withoutDownloadURLs
+      if let key { field = field.sealed(by: key, of: name, in: record.id.name) }
       return FieldChange(name, field)
     }
     if let parent = record.parent, sent.parentEdit != nil || record.tag == nil {
@@ -98,7 +119,8 @@ struct RecordDraft: Sendable {
   /// - Parameter saved: The record of the answer: without fields if they are those that were sent.
   /// - Parameter assets: What the service knows of the files that were sent.
   /// - Parameter shareURL: The address of a share.
-  func settle(_ saved: Record, assets: [FieldName: [AssetValue]], shareURL: URL?) {
+  /// - Parameter seal: What opens the encrypted values of the record's zone.
+  func settle(_ saved: Record, assets: [FieldName: [AssetValue]], shareURL: URL?, seal: ZoneSeal?) {
     var settled = saved
     if !overwrites { settled.fields = sent.record.fields }
     for (name, values) in assets {
@@ -109,12 +131,40 @@ struct RecordDraft: Sendable {
         settled.fields[name]?.value = field.value.replacingAssets(with: values)
       }
     }
-    object.state.withLock { [settled] in $0.settle(settled, upTo: sent.edits) }
+    object.state.withLock { [settled] in $0.settle(settled, upTo: sent.edits, seal: seal) }
     if let details = saved.shareDetails, let share { (object as? CKShare)?.settle(details, url: shareURL, sent: share) }
   }
 }
 
+extension Field {
+  /// The field as it travels: an encrypted value becomes bytes that open in this place only.
+  fileprivate func sealed(by key: ZoneKey, of name: FieldName, in record: RecordName) -> Field {
+    guard isEncrypted else { return self }
+    if case .unknown = value { return self }
+    return Field(.bytes(key.seal(value, of: name, in: record)), isEncrypted: true)
+  }
+
+  /// At least how many bytes the field's value takes as JSON. What is encrypted becomes Base64 of a little more.
+  fileprivate var jsonBytesMin: Int {
+    switch value {
+    case .string(let text) where isEncrypted: (text.utf8.count + Self.sealBytes + 2) / 3 * 4 + 2
+    case .bytes(let bytes) where isEncrypted: (bytes.count + Self.sealBytes + 2) / 3 * 4 + 2
+    default: value.jsonBytesMin
+    }
+  }
+
+  /// Head, nonce, form and tag.
+  private static let sealBytes = SealedValueHead.byteCount + 24 + 1 + 16
+}
+
 extension FieldValue {
+  fileprivate var isSealable: Bool {
+    switch self {
+    case .reference, .referenceList, .asset, .assetList: false
+    default: true
+    }
+  }
+
   /// The value as it is sent: where to fetch the bytes of an asset is said by the service alone.
   fileprivate var withoutDownloadURLs: FieldValue {
     func plain(_ asset: AssetValue) -> AssetValue {
@@ -173,7 +223,7 @@ extension CKRecord {
   /// At least how many bytes the record's fields have as JSON, without assets: what batches are measured by.
   package var sizeBytes: Int {
     state.withLock { state in
-      state.record.fields.reduce(0) { $0 + $1.name.rawValue.utf8.count + $1.field.value.jsonBytesMin }
+      state.record.fields.reduce(0) { $0 + $1.name.rawValue.utf8.count + $1.field.jsonBytesMin }
     }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import VirgaAuth
 import VirgaModel
 import VirgaWire
 
@@ -92,6 +93,7 @@ struct RecordModification: Sendable {
       guard let error = item.draft?.fault ?? uploads.faults[item.id] else { continue }
       outcomes[index] = .failure(error)
     }
+    let key = await writingKey(for: items, in: zone, of: database, &outcomes)
     if isAtomic, outcomes.contains(where: { $0 != nil }) {
       // What cannot even be sent fails its zone's whole batch.
       let innocent = CKError(.batchRequestFailed, "Another record of the atomic batch cannot be sent.")
@@ -106,7 +108,7 @@ struct RecordModification: Sendable {
     }
     for part in sent.chunks(of: limit) {
       do {
-        let results = try await send(part.map { items[$0] }, in: zone, of: database, uploads, isAtomic: isAtomic)
+        let results = try await send(part.map { items[$0] }, in: zone, of: database, uploads, key, isAtomic: isAtomic)
         for (index, result) in zip(part, results) { outcomes[index] = result }
       } catch let error as CKError where part.startIndex > 0 {
         // Some are saved already: each of the others says why it is not.
@@ -117,11 +119,12 @@ struct RecordModification: Sendable {
   }
 
   private func send(
-    _ items: [Item], in zone: ZoneID, of database: CKDatabase, _ uploads: AssetUploads, isAtomic: Bool
+    _ items: [Item], in zone: ZoneID, of database: CKDatabase, _ uploads: AssetUploads, _ key: ZoneKey?,
+    isAtomic: Bool
   ) async throws -> [Result<Void, any Error>] {
     let operations = items.map { item in
       switch item {
-      case .save(let draft): draft.operation(assets: uploads.values[draft.id] ?? [:])
+      case .save(let draft): draft.operation(assets: uploads.values[draft.id] ?? [:], key: key)
       case .delete(let id): RecordOperation(.forceDelete, RecordChange(name: id.model.name))
       }
     }
@@ -136,7 +139,29 @@ struct RecordModification: Sendable {
       results.append(
         Result { try settle(item, result, in: database, assets: uploads.values[item.id] ?? [:]) })
     }
+    let records = items.compactMap(\.draft?.object) + results.flatMap(\.conflictingRecords)
+    // What cannot be fetched now is missing in a record, and is fetched with the next one that lacks it.
+    _ = try? await database.fetchKeys(for: records)
     return await withServerRecords(results, of: items, in: database)
+  }
+
+  /// The key that encrypts the values of these items. Items that need one and cannot have it fail.
+  private func writingKey(
+    for items: [Item], in zone: ZoneID, of database: CKDatabase, _ outcomes: inout [Result<Void, any Error>?]
+  ) async -> ZoneKey? {
+    let secret = items.indices.filter { outcomes[$0] == nil && items[$0].draft?.sendsEncryptedValues ?? false }
+    if database.databaseScope == .public {
+      let refusal = CKError(.invalidArguments, "Encrypted fields are not supported in the public database.")
+      for index in secret { outcomes[index] = .failure(refusal) }
+      return nil
+    }
+    // Those whom a share lets in read what is encrypted from now on, so there has to be a key for them.
+    let isShared = items.contains { $0.draft?.isShare ?? false }
+    guard let seal = database.seal(of: zone), !secret.isEmpty || isShared else { return nil }
+    do { return try await seal.keyring.writingKey(in: seal.spot) } catch {
+      for index in secret { outcomes[index] = .failure(error) }
+      return nil
+    }
   }
 
   private func settle(
@@ -145,7 +170,8 @@ struct RecordModification: Sendable {
     switch (item, result) {
     case (.save(let draft), .record(let envelope)):
       let url = database.shareURL(envelope.shortGUID)
-      draft.settle(try database.model(from: envelope), assets: assets, shareURL: url)
+      let saved = try database.model(from: envelope)
+      draft.settle(saved, assets: assets, shareURL: url, seal: database.seal(of: saved.id.zone))
     case (.delete, .deleted): break
     // Nothing to delete is what a deletion wants.
     case (.delete, .failure(let failure)) where failure.error.code == .notFound: break
@@ -192,6 +218,14 @@ struct RecordModification: Sendable {
     var draft: RecordDraft? {
       if case .save(let draft) = self { draft } else { nil }
     }
+  }
+}
+
+extension Result<Void, any Error> {
+  /// The records of a conflict that came from the service.
+  fileprivate var conflictingRecords: [CKRecord] {
+    guard case .failure(let error) = self, let error = error as? CKError else { return [] }
+    return [error.serverRecord, error.ancestorRecord].compactMap { $0 }
   }
 }
 

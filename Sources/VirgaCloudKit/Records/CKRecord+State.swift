@@ -13,14 +13,17 @@ extension CKRecord {
     private(set) var parentEdit: UInt64?
     /// The asset objects of the fields that hold assets.
     var assets: [FieldName: [CKAsset]] = [:]
+    /// Opens encrypted values whose key comes later than they.
+    var seal: ZoneSeal?
 
     struct Change: Sendable, Hashable {
       var edit: UInt64
       var isEncrypted: Bool
     }
 
-    init(_ record: Record) {
+    init(_ record: Record, seal: ZoneSeal? = nil) {
       self.record = record
+      self.seal = seal
       for element in record.fields {
         let values = element.field.value.assetValues
         if !values.isEmpty { assets[element.name] = values.map { CKAsset($0) } }
@@ -35,7 +38,8 @@ extension CKRecord {
       parentEdit = isParentChanged ? 1 : nil
     }
 
-    func object(_ name: FieldName, isEncrypted: Bool) -> (any CKRecordValue)? {
+    mutating func object(_ name: FieldName, isEncrypted: Bool) -> (any CKRecordValue)? {
+      if isEncrypted { seal?.open(&record) }
       guard let field = record.fields[name], field.isEncrypted == isEncrypted else { return nil }
       return field.value.object(in: record.id.zone, assets: assets[name] ?? [])
     }
@@ -59,8 +63,17 @@ extension CKRecord {
       record.parent = reference?.model(in: record.id.zone)
     }
 
-    func keys(isEncrypted: Bool) -> [String] {
-      record.fields.filter { element in
+    /// How an encrypted value stands; `nil` if there is none of that name.
+    mutating func encryptedValueState(_ name: FieldName) -> EncryptedValueState? {
+      guard let field = record.fields[name], field.isEncrypted else { return nil }
+      guard let seal else { return ZoneSeal.sealedBytes(of: field) == nil ? .readable : .keyMissing }
+      seal.open(&record)
+      return record.fields[name].flatMap(seal.state)
+    }
+
+    mutating func keys(isEncrypted: Bool) -> [String] {
+      if isEncrypted { seal?.open(&record) }
+      return record.fields.filter { element in
         if case .unknown = element.field.value { return false }
         return element.field.isEncrypted == isEncrypted
       }.map(\.name.rawValue)
@@ -79,10 +92,11 @@ extension CKRecord {
 
     /// Takes over what the service answered to a save.
     /// - Parameter edit: The object's edit number when the save began. What was edited later stays, and stays changed.
-    mutating func settle(_ saved: Record, upTo edit: UInt64) {
+    mutating func settle(_ saved: Record, upTo edit: UInt64, seal settledSeal: ZoneSeal? = nil) {
       var settled = saved
       for (name, change) in changes where change.edit > edit { settled.fields[name] = record.fields[name] }
       if let parentEdit, parentEdit > edit { settled.parent = record.parent }
+      if let newer = settledSeal { seal = newer }
       let old = (fields: record.fields, assets: assets)
       record = settled
       changes = changes.filter { $0.value.edit > edit }

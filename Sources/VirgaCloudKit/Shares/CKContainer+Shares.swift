@@ -1,4 +1,5 @@
 public import Foundation
+import VirgaAuth
 import VirgaModel
 import VirgaWire
 
@@ -42,7 +43,7 @@ extension CKContainer {
       let container = sibling(container)
       for part in places.chunks(of: service.itemsPerRequestMax) {
         let call = Call.recordsResolve(ShortGUIDsRequest(shortGUIDs: part.map(\.request)))
-        let results = try await container.performShares(call, count: part.count)
+        let results = try await container.performShares(call, at: part.map(\.url))
         for (place, result) in zip(part, results) { found[place.url] = result }
       }
     }
@@ -65,25 +66,37 @@ extension CKContainer {
       let container = sibling(container)
       for part in metadatas.chunks(of: service.itemsPerRequestMax) {
         let call = Call.recordsAccept(ShortGUIDsRequest(shortGUIDs: part.map { ShortGUID($0.shortGUID) }))
-        let results = try await container.performShares(call, count: part.count)
-        for (metadata, result) in zip(part, results) { accepted[metadata] = result.map(\.share) }
+        let results = try await container.performShares(call, at: part.map { _ in nil })
+        for (metadata, result) in zip(part, results) {
+          accepted[metadata] = result.map(\.share)
+          if case .success(let joined) = result { try await container.keepSecret(of: metadata, joined: joined) }
+        }
       }
     }
     return accepted
   }
 
   private func performShares(
-    _ call: Call, count: Int
+    _ call: Call, at urls: [URL?]
   ) async throws -> [Result<CKShare.Metadata, any Error>] {
-    guard case .shares(let results) = try await publicCloudDatabase.perform(call), results.count == count else {
+    guard case .shares(let results) = try await publicCloudDatabase.perform(call), results.count == urls.count else {
       throw CKError.unexpected(call.operation.rawValue)
     }
-    return results.map { result in
+    return zip(results, urls).map { result, url in
       switch result {
-      case .metadata(let model): Result { try CKShareMetadata(model, in: self) }
+      case .metadata(let model): Result { try CKShareMetadata(model, in: self, at: url) }
       case .failure(_, let error): .failure(CKError(error, item: .record))
       }
     }
+  }
+
+  /// Keeps what the address of a share brought, so that all of the user's devices read the zone's encrypted values.
+  private func keepSecret(of metadata: CKShare.Metadata, joined: CKShare.Metadata) async throws {
+    guard joined.participantRole != .owner, let (fragment, zone) = metadata.secret,
+      let seal = sharedCloudDatabase.seal(of: zone),
+      let secret = ZoneSecret(fragment: fragment, place: seal.spot.place)
+    else { return }
+    try await seal.keyring.keep(secret, of: seal.spot)
   }
 
   /// Reads an address: ours names its container, Apple's does not.

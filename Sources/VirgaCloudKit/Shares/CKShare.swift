@@ -1,5 +1,6 @@
 public import Foundation
 import Synchronization
+import VirgaAuth
 import VirgaModel
 import VirgaWire
 
@@ -178,6 +179,16 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     }
   }
 
+  /// Adds what opens the zone's encrypted values to the address. What stands behind `#` is not sent to any server.
+  func completeURL(with secret: ZoneSecret?) {
+    guard let secret else { return }
+    terms.withLock { terms in
+      guard var parts = terms.url.flatMap({ URLComponents(url: $0, resolvingAgainstBaseURL: false) }) else { return }
+      parts.percentEncodedFragment = secret.fragment
+      terms.url = parts.url ?? terms.url
+    }
+  }
+
   // MARK: Archives and copies
 
   private struct Archived: Codable {
@@ -268,14 +279,17 @@ extension ShareParticipant {
 extension CKDatabase {
   /// The object for a record: a share is of a class of its own.
   func object(_ record: Record) -> CKRecord {
-    let state = CKRecord.State(record)
+    let seal = seal(of: record.id.zone)
+    let state = CKRecord.State(record, seal: seal)
     guard record.type == .share else { return CKRecord(state) }
     let details = record.shareDetails ?? ShareDetails(participants: [])
-    return CKShare(
+    let share = CKShare(
       state, CKShare.Terms(details, root: record.share?.recordName, url: shareURL(record.shortGUID)))
+    if let seal { share.completeURL(with: seal.keyring.secret(of: seal.spot)) }
+    return share
   }
 
-  /// The address of a share.
+  /// The address of a share, without the key that its owner's devices add.
   func shareURL(_ shortGUID: String?) -> URL? {
     guard let shortGUID else { return nil }
     let path = SharePath(container: container, environment: service.environment, shortGUID: shortGUID)
@@ -285,5 +299,9 @@ extension CKDatabase {
 
 extension Service {
   /// Whether the server is Apple's, whose shares have addresses of another form.
-  var isApples: Bool { URL(string: endpoint)?.host?.hasSuffix("apple-cloudkit.com") ?? false }
+  var isApples: Bool { Self.isApples(endpoint) }
+
+  static func isApples(_ endpoint: String) -> Bool {
+    URL(string: endpoint)?.host?.hasSuffix("apple-cloudkit.com") ?? false
+  }
 }

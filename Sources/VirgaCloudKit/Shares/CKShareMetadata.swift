@@ -14,6 +14,9 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendabl
     var role: ShareParticipant.Role
     var status: ShareParticipant.AcceptanceStatus
     var permission: SharePermission
+    /// The zone that the share is in, and what opens its encrypted values if the address said it.
+    var zone: ZoneID?
+    var secret: String?
   }
 
   private let summary: Summary
@@ -23,7 +26,8 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendabl
 
   /// - Parameter container: The one that the share is in.
   /// - Throws: `internalError` if the share's record cannot be read.
-  init(_ model: ShareMetadata, in container: CKContainer) throws {
+  /// - Parameter url: The address that led to the share, if one did.
+  init(_ model: ShareMetadata, in container: CKContainer, at url: URL?) throws {
     let database = model.scope == .private ? container.privateCloudDatabase : container.sharedCloudDatabase
     guard let share = try database.record(from: model.share) as? CKShare else {
       throw CKError.unexpected("records/resolve")
@@ -34,7 +38,13 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendabl
       container: model.container, shortGUID: model.shortGUID.value,
       root: model.rootRecordName.map { RecordID($0, in: database.local(model.zone)) },
       owner: ArchivedIdentity(model.ownerIdentity), role: model.participantRole, status: model.participantStatus,
-      permission: model.participantPermission)
+      permission: model.participantPermission, zone: model.zone, secret: url?.fragment)
+  }
+
+  /// What opens the encrypted values of the share's zone, and whose zone it is.
+  var secret: (fragment: String, zone: ZoneID)? {
+    guard let secret = summary.secret, let zone = summary.zone else { return nil }
+    return (secret, zone)
   }
 
   var container: ContainerID { summary.container }

@@ -80,7 +80,9 @@ struct SyncService: Sendable {
     }
     // A record that is gone by now comes as a deletion with a later page.
     guard case .record(let envelope)? = reply.records.first else { return nil }
-    return try database.record(from: envelope)
+    let record = try database.record(from: envelope)
+    try await database.fetchKeys(for: [record])
+    return record
   }
 
   // MARK: Pushes

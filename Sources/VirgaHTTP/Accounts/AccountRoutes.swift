@@ -13,7 +13,7 @@ package final class AccountRoutes: Sendable {
     var random = SystemRandom()
   }
 
-  private let authenticator: Authenticator
+  let authenticator: Authenticator
   private let accounts = Accounts()
   private let challenges = Challenges()
   private let pairings = Mutex(Pairings())
@@ -63,6 +63,7 @@ package final class AccountRoutes: Sendable {
       case ("POST", "account/remove"): return try .message(await remove(call))
       case ("POST", "account/token"): return try .message(await makeTokens(call))
       case ("POST", "account/invite"): return try .message(await makeEnrolmentCode(call))
+      case ("POST", "keys"): return try .message(await keyItems(call))
       case ("POST", "pairing/invite"): return try .message(await invite(call))
       case ("POST", "pairing/await"): return try .message(await awaitCandidate(call))
       case ("POST", "pairing/confirm"): return try .message(await confirm(call))
@@ -222,10 +223,13 @@ package final class AccountRoutes: Sendable {
       if state == .waiting { return AccountMessages.Awaited(candidate: nil) }
       throw ServiceError.wrongCode
     }
-    return AccountMessages.Awaited(
-      candidate: AccountMessages.Awaited.Candidate(
-        device: candidate.id, name: candidate.name,
-        fingerprint: VerifyingKey.fingerprint(digest: Hex.encode(SHA256.digest(of: candidate.publicKey)))))
+    var shown = AccountMessages.Awaited.Candidate(
+      device: candidate.id, name: candidate.name,
+      fingerprint: VerifyingKey.fingerprint(digest: Hex.encode(SHA256.digest(of: candidate.publicKey))),
+      publicKey: Base64.encode(candidate.publicKey))
+    shown.box = candidate.box
+    shown.boxSignature = candidate.boxSignature
+    return AccountMessages.Awaited(candidate: shown)
   }
 
   private func confirm(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Description {
@@ -255,7 +259,9 @@ package final class AccountRoutes: Sendable {
       message.signature, by: key, challenge: message.challenge,
       over: SignedText.joining(
         server: authenticator.secrets.serverID, challenge: message.challenge, code: message.code, name: name), call)
-    let candidate = PairingTable.Candidate(id: DeviceID(of: key), name: name, publicKey: key.der)
+    var candidate = PairingTable.Candidate(id: DeviceID(of: key), name: name, publicKey: key.der)
+    candidate.box = message.box
+    candidate.boxSignature = message.boxSignature
     let ticket = Base64.encodeForURL(SystemRandom.bytes(32))
     do throws(ServiceError) {
       let ticket = try lockingPairings { pairings throws(ServiceError) in
@@ -301,7 +307,7 @@ package final class AccountRoutes: Sendable {
 
   // MARK: Checks
 
-  private func session(_ call: Incoming) async throws(ServiceError) -> Authenticator.Session {
+  func session(_ call: Incoming) async throws(ServiceError) -> Authenticator.Session {
     try await authenticator.session(of: call.request)
   }
 
@@ -346,7 +352,7 @@ package final class AccountRoutes: Sendable {
 }
 
 /// A request on its way through a route.
-private struct Incoming: Sendable {
+struct Incoming: Sendable {
   var request: HTTPRequest
   var address: String
   var now: Timestamp

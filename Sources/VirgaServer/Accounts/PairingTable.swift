@@ -11,6 +11,9 @@ package struct PairingTable: Sendable {
     package var id: DeviceID
     package var name: String
     package var publicKey: [UInt8]
+    /// Where the account's key is to be sealed to, and the device's signature for that; the server only hands it on.
+    package var box: String?
+    package var boxSignature: String?
 
     package init(id: DeviceID, name: String, publicKey: [UInt8]) {
       self.id = id

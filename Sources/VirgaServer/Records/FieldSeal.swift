@@ -12,7 +12,8 @@ public protocol FieldCipher: Sendable {
 /// Seals a record's encrypted fields on their way into the store and opens them on their way out.
 ///
 /// Sealed fields are stored as a byte 1 and then the fields' JSON, in which each encrypted value is the Base64 of its
-/// sealed JSON. Fields without encrypted values are stored as they travel.
+/// sealed JSON. Fields without encrypted values are stored as they travel, and so is each value that a device has
+/// encrypted: the server's key would add nothing, and its loss would take something away.
 struct FieldSeal {
   static let mark: UInt8 = 1
 
@@ -36,12 +37,15 @@ struct FieldSeal {
 
   func seal(_ json: [UInt8], of record: RecordName) throws -> [UInt8] {
     guard let cipher else { return json }
-    return try [Self.mark]
-      + rewrite(json, of: record) { value, place in
-        var writer = JSONWriter()
-        writer.base64(cipher.seal(value, for: place))
-        return writer.bytes
-      }
+    var sealsSome = false
+    let sealed = try rewrite(json, of: record) { value, place in
+      if Self.isSealedByDevice(value) { return value }
+      sealsSome = true
+      var writer = JSONWriter()
+      writer.base64(cipher.seal(value, for: place))
+      return writer.bytes
+    }
+    return sealsSome ? [Self.mark] + sealed : json
   }
 
   /// - Throws: `StoreError.damaged` when the values cannot be opened.
@@ -51,11 +55,17 @@ struct FieldSeal {
     guard let cipher else { throw damage }
     return try rewrite(Array(stored.dropFirst()), of: record) { value, place in
       var reader = JSONReader(value)
-      guard let sealed = [UInt8](base64: try reader.readString()), let plain = cipher.open(sealed, for: place) else {
-        throw damage
-      }
-      return plain
+      guard let sealed = [UInt8](base64: try reader.readString()) else { throw damage }
+      if let plain = cipher.open(sealed, for: place) { return plain }
+      // Asked second: what the server sealed may by chance begin like what a device did.
+      if Self.isSealedByDevice(value) { return value }
+      throw damage
     }
+  }
+
+  /// Whether the JSON of a value is one that a device encrypted.
+  private static func isSealedByDevice(_ value: [UInt8]) -> Bool {
+    value.dropFirst().starts(with: SealedValueHead.base64Prefix.utf8)
   }
 
   /// Replaces the JSON of each encrypted value; the rest stays as it is.

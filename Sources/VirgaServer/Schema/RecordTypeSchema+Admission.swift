@@ -23,7 +23,7 @@ extension RecordTypeSchema {
     }
     try Limits.check(fields.count + 1, atMost: Limits.fieldsPerRecordTypeMax, "fields of record type '\(name)'")
     // An empty list of no stated type leaves the question open.
-    if let type = given.type.map(SchemaDataType.init) { add(SchemaField(field, type, type.usualIndexes)) }
+    if let type = given.statedType.map(SchemaDataType.init) { add(SchemaField(field, type, type.usualIndexes)) }
     return given
   }
 
@@ -58,8 +58,15 @@ extension SchemaDataType {
 }
 
 extension Field {
+  /// The type of the value, which the head tells of one that a device encrypted.
+  fileprivate var statedType: FieldType? {
+    if let head = sealedHead { return head.type }
+    return type
+  }
+
   fileprivate var errorName: String {
-    switch value {
+    if let head = sealedHead { return head.type?.errorName ?? "UNKNOWN_LIST" }
+    return switch value {
     case .emptyList: "UNKNOWN_LIST"
     case .unknown(let tag, _): tag
     default: type?.errorName ?? "UNKNOWN"
@@ -78,7 +85,9 @@ extension Field {
   }
 
   private func coerced(to type: FieldType, isTagged: Bool) -> Field? {
-    if self.type == type { return self }
+    if statedType == type { return self }
+    // What is sealed and an empty list fits each list, as one in the clear does.
+    if let head = sealedHead { return head.type == nil && type.isList && type.isEncrypted ? self : nil }
     if case .emptyList = value, type.isList {
       return Field(.emptyList(of: type.scalar), isEncrypted: type.isEncrypted)
     }

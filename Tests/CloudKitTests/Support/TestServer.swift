@@ -12,6 +12,7 @@ import VirgaServer
 final class TestServer: Sendable {
   let folder: TemporaryFolder
   let front: Front
+  let store = MemoryStore()
   private let clock: TestClock
 
   /// - Parameter baseURL: nil when it is reached by a socket.
@@ -23,7 +24,7 @@ final class TestServer: Sendable {
     try FileManager.default.createDirectory(atPath: folder.path + "/data", withIntermediateDirectories: true)
     var configuration = FrontConfiguration(folder: folder.path + "/data", policy: policy) { clock.now }
     configuration.baseURL = baseURL
-    front = try Front(store: MemoryStore(), secrets: .random(), configuration: configuration)
+    front = try Front(store: store, secrets: .random(), configuration: configuration)
   }
 
   static let url = "http://virga.test"

@@ -1,0 +1,136 @@
+package import VirgaModel
+
+/// The keys of the account as a device sees them, and what else lies with them on the server.
+package struct AccountKeys: Sendable {
+  package var account: AccountID
+  package var keychain: AccountKeychain
+  /// All texts of the account, by name.
+  package var texts: [String: String]
+}
+
+extension AccountClient {
+  /// Adds texts for the account's devices, or for those who read a zone, and answers all that is there.
+  package func keyItems(of zone: KeyMessages.Zone?, adding items: [KeyMessages.Item]) async throws -> [KeyMessages.Item]
+  {
+    let answer: KeyMessages.Items = try await authorized("keys", KeyMessages.Request(zone: zone, add: items))
+    return answer.items
+  }
+
+  /// The account's keys, from the home and from what other devices left on the server.
+  /// - Parameter makingFirst: Whether a key is made where the account has none.
+  package func accountKeys(makingFirst: Bool) async throws -> AccountKeys {
+    let session = try await session()
+    let account = session.account
+    guard let known = try knownAccount(), known.account == account else {
+      throw AccountError.badAnswer("the session is another account's")
+    }
+    let box = try homeFiles { home throws(SecureFileError) in try home.box(besideKey: known.key) }
+    var (held, holder) = try homeFiles { home throws(SecureFileError) in try home.accountKeys(of: account) }
+    // Keys from before the device left and joined again are kept, and say nothing of the account's present one.
+    let hasJustJoined = holder != known.device
+    var items = try await keyItems(of: nil, adding: [])
+    func keychain() -> AccountKeychain {
+      AccountKeyLog(items).keychain(
+        holding: held, of: account, device: known.device, box: box, trustsGrants: hasJustJoined)
+    }
+    var chain = keychain()
+    if chain.keys.isEmpty, makingFirst, !items.contains(where: { $0.name == AccountKeyLog.first }) {
+      // It is on disk before others hear of it, and used only once the server has it as the first.
+      let made = try homeFiles { home throws(SecureFileError) in
+        try home.rememberFirst(.random(), of: account, device: known.device)
+      }
+      items = try await keyItems(of: nil, adding: try introduction(of: made, known.device, box))
+      if items.first(where: { $0.name == AccountKeyLog.first })?.value == made.id.rawValue {
+        held = [made]
+      } else {
+        try homeFiles { home throws(SecureFileError) in try home.forget(made, of: account, device: known.device) }
+      }
+      chain = keychain()
+    }
+    if chain.keys != held || hasJustJoined && !chain.keys.isEmpty {
+      try homeFiles { [keys = chain.keys] home throws(SecureFileError) in
+        try home.remember(keys, of: account, device: known.device)
+      }
+    }
+    chain.isCurrent = try await isInLine(chain, &items, account)
+    // A server that was set up anew, and a device that was let in or has a new key, are told.
+    if let current = chain.current {
+      let names = Set(items.map(\.name))
+      let missing = try introduction(of: current, known.device, box).filter { !names.contains($0.name) }
+      if !missing.isEmpty { items = try await keyItems(of: nil, adding: missing) }
+    }
+    return AccountKeys(
+      account: account, keychain: chain,
+      texts: Dictionary(items.map { ($0.name, $0.value) }) { first, _ in first })
+  }
+
+  /// Whether the newest key of this device is in the line that began with the account's first.
+  ///
+  /// It is not where another device was the first. It is not either where the server's data are older than the key; then
+  /// the server is told of it again.
+  private func isInLine(
+    _ chain: AccountKeychain, _ items: inout [KeyMessages.Item], _ account: AccountID
+  ) async throws -> Bool {
+    let log = AccountKeyLog(items)
+    let line = log.line
+    guard let current = chain.current else { return false }
+    if line.isEmpty || line.contains(current.id) { return true }
+    guard let end = line.last.flatMap({ chain[$0] }) else { return false }
+    let devices = try await describe().devices.compactMap { device in
+      log.box(of: device.id, vouchedUnder: chain.keys).map { (device.id, $0) }
+    }
+    let text = try AccountKeyLog.succession(from: end, to: current, account: account, devices: devices)
+    items = try await keyItems(of: nil, adding: [KeyMessages.Item(AccountKeyLog.after(end.id), text)])
+    return AccountKeyLog(items).line.contains(current.id)
+  }
+
+  private func introduction(of key: AccountKey, _ device: DeviceID, _ box: BoxKey) throws -> [KeyMessages.Item] {
+    [
+      KeyMessages.Item(AccountKeyLog.first, key.id.rawValue),
+      KeyMessages.Item(
+        AccountKeyLog.voucher(device, key.id), try AccountKeyLog.voucher(for: device, box: box.publicKey, under: key)),
+    ]
+  }
+
+  // MARK: Devices that come and go
+
+  /// Seals the account's key to a device that was let in, if it showed where to.
+  func grantKey(to candidate: AccountMessages.Awaited.Candidate) async throws {
+    guard let box = candidate.box.flatMap(Base64.decode) else { return }
+    let keys = try await accountKeys(makingFirst: true)
+    guard let current = keys.keychain.current,
+      let grant = try AccountKeyLog.grant(of: current, account: keys.account, to: candidate.device, box: box)
+    else { return }
+    _ = try await keyItems(
+      of: nil,
+      adding: [
+        KeyMessages.Item(AccountKeyLog.grant(current.id, candidate.device), grant),
+        KeyMessages.Item(
+          AccountKeyLog.voucher(candidate.device, current.id),
+          try AccountKeyLog.voucher(for: candidate.device, box: box, under: current)),
+      ])
+  }
+
+  /// Replaces the account's key by one that a device does not get. Nothing happens where the account has no key, or this
+  /// device does not have it.
+  func replaceKey(leavingOut device: DeviceID, of devices: [DeviceID]) async throws {
+    while true {
+      let keys = try await accountKeys(makingFirst: false)
+      guard let current = keys.keychain.current else { return }
+      let log = AccountKeyLog(keys.texts.map { KeyMessages.Item($0.key, $0.value) })
+      let remaining = devices.filter { $0 != device }.compactMap { id in
+        log.box(of: id, vouchedUnder: keys.keychain.keys).map { (id, $0) }
+      }
+      let text = try AccountKeyLog.succession(
+        from: current, to: .random(), account: keys.account, devices: remaining)
+      let item = KeyMessages.Item(AccountKeyLog.after(current.id), text)
+      let items = try await keyItems(of: nil, adding: [item])
+      // Another device may have replaced it at the same time, for another one's sake: then its key is replaced too.
+      if items.contains(where: { $0.name == item.name && $0.value == item.value }) {
+        _ = try await accountKeys(makingFirst: false)
+        return
+      }
+      try Task.checkCancellation()
+    }
+  }
+}

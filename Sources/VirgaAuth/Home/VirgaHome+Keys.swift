@@ -1,0 +1,79 @@
+import FoundationEssentials
+import VirgaModel
+
+extension VirgaHome {
+  /// The pair by which something is sealed to this device; made at first use beside the device's key.
+  func box(besideKey name: String) throws(SecureFileError) -> BoxKey {
+    let file = SecureFile(path: "\(path)/\(name).box")
+    if try file.read() == nil {
+      try makeFolder()
+      // Of several processes that come first at once, one makes it.
+      try file.create(SecretKey.random().bytes)
+    }
+    guard let bytes = try file.read(), let seed = SecretKey(bytes) else {
+      throw .damaged(path: file.path, reason: "does not have \(SecretKey.byteCount) bytes")
+    }
+    return BoxKey(seed: seed)
+  }
+
+  private struct KeysFile: Codable {
+    var account: AccountID
+    /// The device as which they came.
+    var device: DeviceID
+    /// Oldest first, Base64.
+    var keys: [String]
+  }
+
+  /// The account's keys that this device has, oldest first, and the device as which they came.
+  func accountKeys(of account: AccountID) throws(SecureFileError) -> (keys: [AccountKey], device: DeviceID?) {
+    let file = keysFile(of: account)
+    guard let stored: KeysFile = try decoded(file) else { return ([], nil) }
+    let keys = stored.keys.compactMap { Base64.decode($0).flatMap { SecretKey($0) } }
+    guard keys.count == stored.keys.count, stored.account == account else {
+      throw .damaged(path: file.path, reason: "holds something else than this account's keys")
+    }
+    return (keys.map { AccountKey($0) }, stored.device)
+  }
+
+  /// Keeps keys in the order given, behind others that were there; a key once kept stays.
+  func remember(_ keys: [AccountKey], of account: AccountID, device: DeviceID) throws(SecureFileError) {
+    try withLock { () throws(SecureFileError) in
+      let known = try accountKeys(of: account)
+      let kept = known.keys.filter { !keys.contains($0) } + keys
+      if kept != known.keys || known.device != device { try write(kept, of: account, device: device) }
+    }
+  }
+
+  /// Keeps a key as the account's first, unless there is one.
+  /// - Returns: The first key that is there now.
+  func rememberFirst(
+    _ key: AccountKey, of account: AccountID, device: DeviceID
+  ) throws(SecureFileError) -> AccountKey {
+    var first = key
+    try withLock { () throws(SecureFileError) in
+      if let known = try accountKeys(of: account).keys.first {
+        first = known
+      } else {
+        try write([key], of: account, device: device)
+      }
+    }
+    return first
+  }
+
+  /// Forgets a key that was never used.
+  func forget(_ key: AccountKey, of account: AccountID, device: DeviceID) throws(SecureFileError) {
+    try withLock { () throws(SecureFileError) in
+      try write(try accountKeys(of: account).keys.filter { $0 != key }, of: account, device: device)
+    }
+  }
+
+  private func write(_ keys: [AccountKey], of account: AccountID, device: DeviceID) throws(SecureFileError) {
+    let stored = KeysFile(account: account, device: device, keys: keys.map { Base64.encode($0.root.bytes) })
+    try write(stored, to: keysFile(of: account))
+  }
+
+  // The account's name comes from a server and is not to choose where a file lies.
+  private func keysFile(of account: AccountID) -> SecureFile {
+    SecureFile(path: "\(path)/account-\(SHA256.hexDigest(of: account.rawValue).prefix(16)).keys")
+  }
+}

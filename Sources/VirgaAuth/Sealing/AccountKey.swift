@@ -1,0 +1,238 @@
+import FoundationEssentials
+package import VirgaModel
+
+/// The key of an account, which all of its devices have and its server never sees.
+package struct AccountKey: Hashable, Sendable {
+  package let id: KeyID
+  let root: SecretKey
+
+  init(_ root: SecretKey) {
+    self.root = root
+    id = root.id(for: "account")
+  }
+
+  static func random() -> AccountKey { AccountKey(.random()) }
+
+  /// Encrypts what the account's devices say to each other.
+  package var wrapping: SecretKey { root.derived(for: "wrapping") }
+
+  /// The pair by which others seal something to the account.
+  package var box: BoxKey { BoxKey(seed: root.derived(for: "box")) }
+
+  package func secret(of place: ZonePlace) -> ZoneSecret {
+    ZoneSecret(root.derived(for: "zone", place.parts), ownerKey: id, place: place)
+  }
+
+  /// For people to compare on two devices: five groups of four digits.
+  package var fingerprint: String {
+    VerifyingKey.fingerprint(digest: Hex.encode(root.derived(for: "fingerprint").bytes))
+  }
+}
+
+/// The keys of an account that a device has.
+package struct AccountKeychain: Hashable, Sendable {
+  /// Oldest first.
+  package var keys: [AccountKey]
+  /// Whether the last one is the account's present one. Where it is not, the account has gone on without this device.
+  package var isCurrent: Bool
+
+  /// What is written with.
+  package var current: AccountKey? { isCurrent ? keys.last : nil }
+
+  package subscript(id: KeyID) -> AccountKey? { keys.first { $0.id == id } }
+}
+
+/// What lies on the server for the devices of an account, as names and texts that are never changed once they are there.
+///
+/// | name | text |
+/// |---|---|
+/// | `first` | the name of the account's first key: of two devices that make one at once, the first to write it has made it |
+/// | `grant/KEY/DEVICE` | the key, sealed to the device that somebody let in |
+/// | `voucher/DEVICE/KEY` | the device's public key, encrypted under the account's key by a device that has it |
+/// | `after/KEY` | the key that replaced it, sealed to the devices that remain, and the one before under the new one |
+/// | `access/…` | the secret of a zone that somebody else shares, encrypted under the account's key |
+struct AccountKeyLog: Sendable {
+  static let first = "first"
+  static func grant(_ key: KeyID, _ device: DeviceID) -> String { "grant/\(key)/\(device)" }
+  static func voucher(_ device: DeviceID, _ key: KeyID) -> String { "voucher/\(device)/\(key)" }
+  static func after(_ key: KeyID) -> String { "after/\(key)" }
+
+  private(set) var texts: [String: String] = [:]
+
+  init(_ items: [KeyMessages.Item]) {
+    for item in items { texts[item.name] = item.value }
+  }
+
+  /// A key sealed to one device.
+  private struct Grant: Codable {
+    var account: AccountID
+    var device: DeviceID
+    var root: [UInt8]
+  }
+
+  private struct Voucher: Codable {
+    var device: DeviceID
+    var box: [UInt8]
+  }
+
+  private struct Succession: Codable {
+    var key: KeyID
+    /// The older key under the new one.
+    var previous: String
+    /// By device: the new key sealed to it, under the older one.
+    var grants: [String: String]
+  }
+
+  // MARK: Reading
+
+  /// All keys that this device can have, from those that it holds.
+  /// - Parameter trustsGrants: Whether a key that is sealed to the device is taken as it is. Anybody can seal something to
+  ///   it, the server too; so that holds for a device that has just joined and has nothing else to go by.
+  func keychain(
+    holding held: [AccountKey], of account: AccountID, device: DeviceID, box: BoxKey, trustsGrants: Bool
+  ) -> AccountKeychain {
+    var known: [KeyID: AccountKey] = [:]
+    var order: [KeyID] = []
+    func learn(_ key: AccountKey) {
+      if known.updateValue(key, forKey: key.id) == nil { order.append(key.id) }
+    }
+    held.forEach(learn)
+    var start = held.last?.id
+    for (name, text) in texts.sorted(by: { $0.key < $1.key }) where trustsGrants && name.hasPrefix("grant/") {
+      let parts = name.split(separator: "/").map(String.init)
+      guard parts.count == 3, parts[2] == device.rawValue, known[KeyID(parts[1])] == nil,
+        let key = Self.openGrant(Base64.decode(text), of: account, device: device, box: box), key.id == KeyID(parts[1])
+      else { continue }
+      learn(key)
+      start = key.id
+    }
+    // Each link can be walked in both directions; a device that comes late begins at the newest key.
+    let links = successions
+    var isGrowing = true
+    while isGrowing {
+      isGrowing = false
+      for (old, link) in links {
+        if let key = known[old], known[link.key] == nil,
+          let next = Self.openSuccessor(link, of: key, account: account, device: device, box: box)
+        {
+          learn(next)
+          isGrowing = true
+        } else if let key = known[link.key], known[old] == nil, let previous = Self.openPrevious(link, by: key, id: old)
+        {
+          learn(previous)
+          isGrowing = true
+        }
+      }
+    }
+    let next = Dictionary(links.map { ($0.old, $0.link.key) }) { first, _ in first }
+    var isCurrent = start != nil
+    var seen: Set<KeyID> = []
+    while let here = start, let successor = next[here], seen.insert(here).inserted {
+      guard known[successor] != nil else {
+        isCurrent = false
+        break
+      }
+      start = successor
+    }
+    let last = start
+    return AccountKeychain(
+      keys: (order.filter { $0 != last } + [last].compactMap { $0 }).compactMap { known[$0] }, isCurrent: isCurrent)
+  }
+
+  /// The names of the account's keys from the first to the present one, as the server tells it.
+  var line: [KeyID] {
+    guard let first = texts[Self.first] else { return [] }
+    let next = Dictionary(successions.map { ($0.old, $0.link.key) }) { first, _ in first }
+    var line = [KeyID(first)]
+    while let last = line.last, let successor = next[last], !line.contains(successor) { line.append(successor) }
+    return line
+  }
+
+  private var successions: [(old: KeyID, link: Succession)] {
+    texts.sorted { $0.key < $1.key }.compactMap { name, text in
+      guard name.hasPrefix("after/"), let link = try? JSONDecoder().decode(Succession.self, from: Data(text.utf8))
+      else {
+        return nil
+      }
+      return (KeyID(String(name.dropFirst(6))), link)
+    }
+  }
+
+  private static func openGrant(
+    _ sealed: [UInt8]?, of account: AccountID, device: DeviceID, box: BoxKey
+  ) -> AccountKey? {
+    guard let sealed, let plain = box.open(sealed),
+      let grant = try? JSONDecoder().decode(Grant.self, from: Data(plain)), grant.account == account,
+      grant.device == device
+    else { return nil }
+    return SecretKey(grant.root).map { AccountKey($0) }
+  }
+
+  private static func openSuccessor(
+    _ link: Succession, of key: AccountKey, account: AccountID, device: DeviceID, box: BoxKey
+  ) -> AccountKey? {
+    // Only who has the older key can have written this: a server cannot slip in a key of its own.
+    guard let text = link.grants[device.rawValue].flatMap(Base64.decode),
+      let sealed = key.wrapping.open(text, for: context(key.id, link.key)),
+      let next = openGrant(sealed, of: account, device: device, box: box), next.id == link.key
+    else { return nil }
+    return next
+  }
+
+  private static func openPrevious(_ link: Succession, by key: AccountKey, id: KeyID) -> AccountKey? {
+    guard let text = Base64.decode(link.previous), let bytes = key.wrapping.open(text, for: context(id, key.id)),
+      let previous = SecretKey(bytes).map({ AccountKey($0) }), previous.id == id
+    else { return nil }
+    return previous
+  }
+
+  private static func context(_ old: KeyID, _ new: KeyID) -> [UInt8] {
+    SignedText.text("virga account key 1", [old.rawValue, new.rawValue])
+  }
+
+  // MARK: Writing
+
+  static func grant(of key: AccountKey, account: AccountID, to device: DeviceID, box: [UInt8]) throws -> String? {
+    let plain = try JSONEncoder().encode(Grant(account: account, device: device, root: key.root.bytes))
+    return BoxKey.seal(Array(plain), to: box).map { Base64.encode($0) }
+  }
+
+  static func voucher(for device: DeviceID, box: [UInt8], under key: AccountKey) throws -> String {
+    let plain = try JSONEncoder().encode(Voucher(device: device, box: box))
+    return Base64.encode(key.wrapping.seal(Array(plain), for: voucherContext(device)))
+  }
+
+  /// The public key of a device, if somebody with one of these keys vouched for it.
+  func box(of device: DeviceID, vouchedUnder keys: [AccountKey]) -> [UInt8]? {
+    for key in keys.reversed() {
+      guard let text = texts[Self.voucher(device, key.id)].flatMap(Base64.decode),
+        let plain = key.wrapping.open(text, for: Self.voucherContext(device)),
+        let voucher = try? JSONDecoder().decode(Voucher.self, from: Data(plain)), voucher.device == device
+      else { continue }
+      return voucher.box
+    }
+    return nil
+  }
+
+  private static func voucherContext(_ device: DeviceID) -> [UInt8] {
+    SignedText.text("virga voucher 1", [device.rawValue])
+  }
+
+  static func succession(
+    from old: AccountKey, to new: AccountKey, account: AccountID, devices: [(id: DeviceID, box: [UInt8])]
+  ) throws -> String {
+    var grants: [String: String] = [:]
+    for device in devices {
+      guard let grant = try grant(of: new, account: account, to: device.id, box: device.box),
+        let sealed = Base64.decode(grant)
+      else { continue }
+      grants[device.id.rawValue] = Base64.encode(old.wrapping.seal(sealed, for: context(old.id, new.id)))
+    }
+    let link = Succession(
+      key: new.id,
+      previous: Base64.encode(new.wrapping.seal(old.root.bytes, for: context(old.id, new.id))), grants: grants)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    return String(decoding: try encoder.encode(link), as: UTF8.self)
+  }
+}

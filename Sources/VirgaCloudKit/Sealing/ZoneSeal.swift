@@ -1,0 +1,100 @@
+import VirgaAuth
+import VirgaModel
+
+/// Opens the encrypted values of one zone's records, with the keys that the device has by then.
+///
+/// A value that cannot be opened stays in its record as it came, as a value of a type that nobody knows: apps do not see
+/// it, and a save carries it along.
+struct ZoneSeal: Sendable {
+  let keyring: Keyring
+  let spot: Keyring.Spot
+
+  private static let tag = "ENCRYPTED_BYTES"
+
+  /// The sealed bytes of a field, whether as they came or as they are kept.
+  static func sealedBytes(of field: Field) -> (bytes: [UInt8], head: SealedValueHead)? {
+    guard field.isEncrypted else { return nil }
+    let bytes: [UInt8]
+    switch field.value {
+    case .bytes(let value): bytes = value
+    case .unknown(tag, let json):
+      guard json.count > 2, let value = Base64.decode(String(decoding: json[1..<(json.count - 1)], as: UTF8.self))
+      else {
+        return nil
+      }
+      bytes = value
+    default: return nil
+    }
+    return SealedValueHead(bytes).map { (bytes, $0) }
+  }
+
+  /// Opens what can be opened, and puts away the rest.
+  func open(_ record: inout Record) {
+    for element in record.fields {
+      guard let (bytes, head) = Self.sealedBytes(of: element.field) else { continue }
+      let key = keyring.key(head.key, in: spot)
+      if let value = key?.open(bytes, of: element.name, in: record.id.name) {
+        record.fields[element.name] = Field(value, isEncrypted: true)
+      } else {
+        let json = Array("\"\(Base64.encode(bytes))\"".utf8)
+        record.fields[element.name] = Field(.unknown(tag: Self.tag, json: json), isEncrypted: true)
+      }
+    }
+  }
+
+  /// Whether a record has values whose key is not here.
+  func lacksKey(for record: Record) -> Bool {
+    record.fields.contains { element in
+      guard let (_, head) = Self.sealedBytes(of: element.field) else { return false }
+      return keyring.key(head.key, in: spot) == nil
+    }
+  }
+
+  func state(of field: Field) -> CKRecord.EncryptedValueState? {
+    guard field.isEncrypted else { return nil }
+    guard let (_, head) = Self.sealedBytes(of: field) else { return .readable }
+    return keyring.key(head.key, in: spot) == nil ? .keyMissing : .damaged
+  }
+}
+
+extension CKRecord {
+  /// How an encrypted value stands on this device. Apple's API has no name for it.
+  public enum EncryptedValueState: Hashable, Sendable {
+    /// `encryptedValues` has it.
+    case readable
+    /// This device does not have the key, or does not have it yet. The value is safe: a save of other fields keeps it, and
+    /// once the key has come it can be read.
+    case keyMissing
+    /// The value was changed, or was moved here from another record or field, by somebody without the key. Refused.
+    case damaged
+  }
+
+  /// How an encrypted value stands on this device; nil if the record has no encrypted value of that name.
+  public func encryptedValueState(forKey key: FieldKey) -> EncryptedValueState? {
+    state.withLock { $0.encryptedValueState(FieldName(key)) }
+  }
+}
+
+extension CKDatabase {
+  /// What opens a zone's values; `nil` where the service encrypts by itself, as Apple's does, or for all to read.
+  func seal(of zone: ZoneID) -> ZoneSeal? {
+    guard databaseScope != .public, let keyring = service.keyring else { return nil }
+    let place = ZonePlace(container: container, environment: service.environment, zone: zone.name)
+    return ZoneSeal(
+      keyring: keyring, spot: Keyring.Spot(place: place, owner: databaseScope == .shared ? zone.owner : nil))
+  }
+
+  /// Fetches keys that records lack, and completes the addresses of shares.
+  /// - Throws: `CKError`, if the service could not be asked: the records are then not what they could be.
+  func fetchKeys(for records: [CKRecord]) async throws {
+    for record in records {
+      let (model, seal) = record.state.withLock { ($0.record, $0.seal) }
+      guard let seal else { continue }
+      if seal.lacksKey(for: model) { try await seal.keyring.load(seal.spot) }
+      if let share = record as? CKShare, share.url?.fragment == nil {
+        try await seal.keyring.load(seal.spot)
+        share.completeURL(with: seal.keyring.secret(of: seal.spot))
+      }
+    }
+  }
+}

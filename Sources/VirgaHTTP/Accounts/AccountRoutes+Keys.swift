@@ -1,0 +1,34 @@
+import VirgaAuth
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+extension AccountRoutes {
+  /// What devices keep for each other: the account's, or a zone's for its owner and those it is shared with.
+  func keyItems(_ call: Incoming) async throws(ServiceError) -> KeyMessages.Items {
+    let session = try await session(call)
+    let message: KeyMessages.Request = try call.body()
+    let place: KeyBook.Place
+    if let zone = message.zone {
+      guard let environment = Environment(rawValue: zone.environment) else {
+        throw .badRequest("environment is neither development nor production")
+      }
+      if let objection = NameRule.container.objection(to: zone.container.rawValue) {
+        throw .badRequest("container \(objection)")
+      }
+      try authenticator.checkServed(zone.container)
+      let user = authenticator.user(of: session.account, in: zone.container)
+      let owner = zone.owner.flatMap { $0 == .defaultOwner ? nil : $0 } ?? user
+      let database = DatabaseKey(container: zone.container, environment: environment, owner: owner)
+      place = .zone(zone.zone, database, reader: user)
+    } else {
+      place = .account(session.account)
+    }
+    let added = message.add.map { KeyBook.Item(name: $0.name, value: $0.value, added: call.now) }
+    let items =
+      added.isEmpty
+      ? try await authenticator.read { try KeyBook().items(in: place, $0) }
+      : try await authenticator.write { try KeyBook().add(added, to: place, in: $0) }
+    return KeyMessages.Items(items: items.map { KeyMessages.Item($0.name, $0.value, added: $0.added) })
+  }
+}

@@ -1,0 +1,86 @@
+package import VirgaModel
+import VirgaWire
+
+/// Texts by which devices hand each other keys. They are ciphertext to the server, which decides who sees which list, and
+/// that nothing in one is ever changed.
+package struct KeyBook: Sendable {
+  package enum Place: Hashable, Sendable {
+    case account(AccountID)
+    /// A zone, as somebody who may be its owner sees it.
+    case zone(ZoneName, DatabaseKey, reader: UserName)
+
+    fileprivate var owner: String {
+      switch self {
+      case .account(let account): account.rawValue
+      case .zone(let zone, let database, _):
+        "\(database.container)/\(database.environment)/\(database.owner?.rawValue ?? "")/\(zone)"
+      }
+    }
+  }
+
+  package struct Item: Hashable, Sendable {
+    package var name: String
+    package var value: String
+    package var added: Timestamp
+
+    package init(name: String, value: String, added: Timestamp) {
+      self.name = name
+      self.value = value
+      self.added = added
+    }
+  }
+
+  private struct Stored: Codable {
+    var value: String
+    var added: Timestamp
+  }
+
+  package init() {}
+
+  /// All that is there, by name.
+  /// - Throws: `ZONE_NOT_FOUND` for a zone that the reader does not have.
+  package func items(in place: Place, _ transaction: any ReadTransaction) throws -> [Item] {
+    _ = try checkedPrefix(of: place, transaction)
+    return try transaction.entities(.sealedKey, owner: place.owner).map { entity in
+      let stored: Stored = try entity.decoded()
+      return Item(
+        name: String(entity.key.dropFirst(place.owner.count + 1)), value: stored.value, added: stored.added)
+    }
+  }
+
+  /// Adds what has a name that is free; all that is there now is answered.
+  /// - Throws: `ACCESS_DENIED` for names that are not the caller's to add in somebody else's zone.
+  package func add(_ items: [Item], to place: Place, in transaction: any WriteTransaction) throws -> [Item] {
+    let prefix = try checkedPrefix(of: place, transaction)
+    let count = try transaction.entities(.sealedKey, owner: place.owner).count
+    try Limits.check(count + items.count, atMost: Limits.keyItemsMax, "keys of an account or a zone")
+    for item in items {
+      try Limits.check(item.value.utf8.count, atMost: Limits.keyItemBytesMax, "bytes of a key's text")
+      try Limits.check(item.name.utf8.count, atMost: Limits.keyItemNameLengthMax, "characters of a key's name")
+      guard !item.name.isEmpty, item.name.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
+        throw ServiceError.badRequest("a key's name is empty or has a character that is not printable ASCII")
+      }
+      guard item.name.hasPrefix(prefix) else {
+        throw ServiceError(.accessDenied, "the keys of a zone are its owner's to add")
+      }
+      let key = "\(place.owner)\n\(item.name)"
+      if try transaction.entity(.sealedKey, key: key) != nil { continue }
+      let stored = Stored(value: item.value, added: item.added)
+      try transaction.put(Entity(.sealedKey, key: key, owner: place.owner, encoding: stored))
+    }
+    return try self.items(in: place, transaction)
+  }
+
+  /// What the names begin with that the caller may add.
+  private func checkedPrefix(of place: Place, _ transaction: any ReadTransaction) throws -> String {
+    guard case .zone(let zone, let database, let reader) = place else { return "" }
+    if reader == database.owner {
+      // The default zone has no row before its first record.
+      if zone == .default { return "" }
+      if let row = try transaction.zone(zone, in: database), !row.isDeleted { return "" }
+    } else if let shared = try transaction.sharedZone(zone, in: database, for: reader), !shared.isDeleted {
+      return "participant/\(reader)/"
+    }
+    throw ServiceError(.zoneNotFound, "zone \(zone) does not exist")
+  }
+}

@@ -1,0 +1,309 @@
+import CloudKit
+import Foundation
+import Testing
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+@testable import VirgaAuth
+@testable import VirgaCloudKit
+
+/// How keys reach the devices of an account, and those that a zone is shared with.
+@Suite struct KeyTravelTests {
+  let server: TestServer
+  let phone: TestDevice
+  let zone = CKRecordZone(zoneName: "Diary")
+
+  init() async throws {
+    server = try TestServer()
+    phone = try server.device("phone")
+    _ = try await phone.database.save(zone)
+  }
+
+  private func entry(_ name: String, secret: String) -> CKRecord {
+    let record = CKRecord(recordType: "Entry", recordID: CKRecord.ID(recordName: name, zoneID: zone.zoneID))
+    record["title"] = "plain"
+    record.encryptedValues["text"] = secret
+    return record
+  }
+
+  private func text(of name: String, on device: TestDevice) async throws -> String? {
+    try await device.database.record(for: entry(name, secret: "").recordID).encryptedValues["text"] as? String
+  }
+
+  private func zoneKey(of name: String) async throws -> KeyID? {
+    SealedValueHead(try await phone.sealed("text", of: name, in: zone))?.key
+  }
+
+  @Test func joinedDeviceReadsWhatWasAndWhatWillBeEncrypted() async throws {
+    _ = try await phone.database.save(entry("before", secret: "before"))
+    let laptop = try await phone.joined(as: "laptop")
+    #expect(try await text(of: "before", on: laptop) == "before")
+    _ = try await laptop.database.save(entry("after", secret: "after"))
+    #expect(try await text(of: "after", on: phone) == "after")
+    #expect(try await zoneKey(of: "before") == zoneKey(of: "after"))
+    let keys = try await (
+      accounts(of: phone).accountKeys(makingFirst: false), accounts(of: laptop).accountKeys(makingFirst: false)
+    )
+    #expect(keys.0.keychain.current != nil && keys.0.keychain == keys.1.keychain)
+  }
+
+  @Test func zoneKeysThatTwoDevicesMakeAtOnceBothStayAndAllGoOnWithOne() async throws {
+    let laptop = try await phone.joined(as: "laptop")
+    async let first = phone.database.save(entry("phone", secret: "from the phone"))
+    async let second = laptop.database.save(entry("laptop", secret: "from the laptop"))
+    _ = try await (first, second)
+    for device in [phone, laptop] {
+      #expect(try await text(of: "phone", on: device) == "from the phone")
+      #expect(try await text(of: "laptop", on: device) == "from the laptop")
+    }
+    server.advance(by: .seconds(60))
+    _ = try await phone.database.save(entry("phone2", secret: "x"))
+    _ = try await laptop.database.save(entry("laptop2", secret: "y"))
+    #expect(try await zoneKey(of: "phone2") == zoneKey(of: "laptop2"))
+  }
+
+  @Test func accountKeysThatTwoDevicesMakeAtOnceBecomeOne() async throws {
+    // As it was before devices were given keys: both are in the account, neither has one.
+    let laptop = try await phone.joined(as: "laptop")
+    for device in [phone, laptop] { try device.forgetKeys() }
+    try await server.forgetKeys()
+    async let first = outcome(of: entry("phone", secret: "p"), on: phone.restarted())
+    async let second = outcome(of: entry("laptop", secret: "l"), on: laptop.restarted())
+    let codes = await [first, second]
+    // One of them made the key; the other waits for it, and loses nothing.
+    #expect(codes.filter { $0 == nil }.count == 1)
+    #expect(codes.filter { $0 == .accountTemporarilyUnavailable }.count == 1)
+  }
+
+  /// Why a save failed, if it did.
+  private func outcome(of record: CKRecord, on device: TestDevice) async -> CKError.Code? {
+    do {
+      _ = try await device.database.save(record)
+      return nil
+    } catch { return (error as? CKError)?.code }
+  }
+
+  @Test func deviceWithoutTheKeyKeepsTheCiphertextUntilTheKeyComes() async throws {
+    let laptop = try await phone.joined(as: "laptop")
+    _ = try await phone.database.save(entry("one", secret: "first"))
+    let kept = try laptop.forgetKeys()
+    let poor = laptop.restarted()
+    try await server.forgetKeys("grant/")
+    let record = try await poor.database.record(for: entry("one", secret: "").recordID)
+    #expect(record.encryptedValues["text"] == nil && record.encryptedValues.allKeys().isEmpty)
+    #expect(record.encryptedValueState(forKey: "text") == .keyMissing && record["title"] as? String == "plain")
+    let before = try await phone.sealed("text", of: "one", in: zone)
+    record["title"] = "changed"
+    for policy in [CKModifyRecordsOperation.RecordSavePolicy.ifServerRecordUnchanged, .allKeys] {
+      record["title"] = "changed \(policy.rawValue)"
+      let results = try await poor.database.modifyRecords(saving: [record], deleting: [], savePolicy: policy)
+      _ = try results.saveResults[record.recordID]?.get()
+      #expect(record.encryptedValueState(forKey: "text") == .keyMissing)
+    }
+    #expect(try await phone.sealed("text", of: "one", in: zone) == before)
+    let data = try NSKeyedArchiver.archivedData(withRootObject: record, requiringSecureCoding: true)
+    let copy = try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: CKRecord.self, from: data))
+    #expect(copy.encryptedValueState(forKey: "text") == .keyMissing && copy.encryptedValues["text"] == nil)
+
+    let refused = entry("two", secret: "second")
+    let error = await #expect(throws: CKError.self) { try await poor.database.save(refused) }
+    #expect(error?.code == .accountTemporarilyUnavailable)
+
+    try kept()
+    server.advance(by: .seconds(60))
+    #expect(try await text(of: "one", on: poor) == "first")
+    // The object that was fetched before sees the value as well.
+    #expect(record.encryptedValues["text"] as? String == "first")
+    copy["title"] = "again"
+    _ = try await poor.database.modifyRecords(saving: [copy], deleting: [], savePolicy: .allKeys)
+    #expect(try await text(of: "one", on: phone) == "first")
+    _ = try await poor.database.save(refused)
+  }
+
+  @Test func removedDeviceIsLeftOutOfWhatIsEncryptedFromThenOn() async throws {
+    let laptop = try await phone.joined(as: "laptop")
+    let tablet = try await phone.joined(as: "tablet")
+    _ = try await phone.database.save(entry("old", secret: "old"))
+    #expect(try await text(of: "old", on: laptop) == "old")
+    let before = try await accounts(of: laptop).accountKeys(makingFirst: false)
+
+    try await phone.removeDevice(named: "laptop")
+    server.advance(by: .seconds(60))
+    _ = try await phone.database.save(entry("new", secret: "new"))
+    #expect(try await zoneKey(of: "old") != zoneKey(of: "new"))
+    #expect(try await text(of: "new", on: tablet) == "new")
+    #expect(try await text(of: "old", on: tablet) == "old")
+    _ = try await tablet.database.save(entry("newer", secret: "newer"))
+    #expect(try await zoneKey(of: "new") == zoneKey(of: "newer"))
+    // Who comes later reads the old values too.
+    let watch = try await tablet.joined(as: "watch")
+    #expect(try await text(of: "old", on: watch) == "old")
+    #expect(try await text(of: "newer", on: watch) == "newer")
+
+    // All that the server has does not help the device that was removed.
+    let items = try await accounts(of: phone).keyItems(of: nil, adding: [])
+    let log = AccountKeyLog(items)
+    let box = try laptop.home.box(besideKey: "device.key")
+    let device = try #require(try accounts(of: laptop).knownAccount()?.device)
+    let chain = log.keychain(
+      holding: before.keychain.keys, of: before.account, device: device, box: box, trustsGrants: false)
+    #expect(chain.keys == before.keychain.keys && !chain.isCurrent)
+    let place = ZonePlace(container: "iCloud.test", environment: .development, zone: "Diary")
+    let zoneItems = try await accounts(of: phone).keyItems(
+      of: KeyMessages.Zone(container: "iCloud.test", environment: "development", owner: nil, zone: "Diary"), adding: [])
+    let newKey = try #require(try await zoneKey(of: "new"))
+    for key in chain.keys {
+      for item in zoneItems where item.name.hasSuffix(newKey.rawValue) {
+        #expect(Base64.decode(item.value).flatMap { key.secret(of: place).unwrap($0, id: newKey) } == nil)
+      }
+    }
+  }
+
+  @Test func serverCannotSlipInAKeyOfItsOwn() async throws {
+    _ = try await phone.database.save(entry("one", secret: "first"))
+    let client = accounts(of: phone)
+    let keys = try await client.accountKeys(makingFirst: false)
+    let current = try #require(keys.keychain.current)
+    let device = try #require(try client.knownAccount()?.device)
+    let box = try phone.home.box(besideKey: "device.key")
+    // It knows the device's public key, but not the account's key.
+    let evil = AccountKey.random()
+    let link = try AccountKeyLog.succession(
+      from: .random(), to: evil, account: keys.account, devices: [(device, box.publicKey)])
+    let grant = try #require(
+      try AccountKeyLog.grant(of: evil, account: keys.account, to: device, box: box.publicKey))
+    let log = AccountKeyLog([
+      KeyMessages.Item(AccountKeyLog.first, current.id.rawValue),
+      KeyMessages.Item(AccountKeyLog.after(current.id), link),
+      KeyMessages.Item(AccountKeyLog.grant(evil.id, device), grant),
+      KeyMessages.Item(
+        AccountKeyLog.voucher("evil", current.id),
+        try AccountKeyLog.voucher(for: "evil", box: box.publicKey, under: evil)),
+    ])
+    let chain = log.keychain(holding: [current], of: keys.account, device: device, box: box, trustsGrants: false)
+    #expect(chain.keys.last == current && chain.current == nil, "the device stops writing rather than trust it")
+    #expect(log.box(of: "evil", vouchedUnder: [current]) == nil)
+  }
+
+  @Test func joiningDeviceIsGivenNothingIfItsKeyWasSwapped() async throws {
+    let client = accounts(of: phone)
+    let code = try await client.invite().code
+    let laptop = try server.device("laptop")
+    let theirs = accounts(of: laptop)
+    async let joined = theirs.join(code: code, replacing: false) { _ in }
+    var candidate = try await client.candidate(for: code)
+    #expect(try candidate.fingerprint == laptop.home.deviceKey().publicKey.fingerprint)
+    #expect(candidate.box != nil)
+    // Somebody in the middle puts their own box there: `candidate(for:)` had dropped one without the device's signature.
+    candidate.box = nil
+    _ = try await client.confirm(candidate, code: code, accepts: true)
+    _ = try await joined
+    #expect(try await theirs.accountKeys(makingFirst: false).keychain.current == nil)
+  }
+
+  @Test func participantOfAShareReadsAndWritesByTheSharesAddress() async throws {
+    let bob = try server.device("bob")
+    let root = entry("root", secret: "shared secret")
+    _ = try await phone.database.save(root)
+    let share = CKShare(rootRecord: root)
+    let participant = try await phone.container.shareParticipant(
+      forUserRecordID: try await bob.container.userRecordID())
+    participant.permission = .readWrite
+    share.addParticipant(participant)
+    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
+    let url = try #require(share.url)
+    #expect(url.fragment != nil)
+    let again = try await phone.restarted().database.record(for: share.recordID) as? CKShare
+    #expect(again?.url == url)
+
+    let metadata = try await bob.container.shareMetadata(for: url)
+    _ = try await bob.container.accept(metadata)
+    let shared = bob.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    let id = CKRecord.ID(recordName: "root", zoneID: zoneID)
+    let theirs = try await shared.record(for: id)
+    #expect(theirs.encryptedValues["text"] as? String == "shared secret")
+    theirs.encryptedValues["text"] = "changed by Bob"
+    _ = try await shared.save(theirs)
+    #expect(try await text(of: "root", on: phone) == "changed by Bob")
+    // All of Bob's devices have it, and the server has seen no key.
+    let laptop = try await bob.joined(as: "bobs laptop")
+    let onLaptop = try await laptop.container.sharedCloudDatabase.record(for: id)
+    #expect(onLaptop.encryptedValues["text"] as? String == "changed by Bob")
+    for request in bob.network.requests(to: "") + phone.network.requests(to: "") {
+      #expect(!request.path.contains("k="), "\(request.path)")
+    }
+  }
+
+  @Test func whoJoinsWithoutTheKeyInTheAddressSeesPlainFieldsAlone() async throws {
+    let bob = try server.device("bob")
+    let root = entry("root", secret: "shared secret")
+    _ = try await phone.database.save(root)
+    let share = CKShare(rootRecord: root)
+    share.publicPermission = .readOnly
+    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
+    let url = try #require(share.url)
+    let bare = try #require(URL(string: String(url.absoluteString.prefix { $0 != "#" })))
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: bare))
+    let shared = bob.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    let id = CKRecord.ID(recordName: "root", zoneID: zoneID)
+    let record = try await shared.record(for: id)
+    #expect(record["title"] as? String == "plain" && record.encryptedValueState(forKey: "text") == .keyMissing)
+    // Accepting once more, with the whole address, brings the key.
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    #expect(record.encryptedValues["text"] as? String == "shared secret")
+  }
+
+  @Test func strangersAreNotShownAZonesKeys() async throws {
+    _ = try await phone.database.save(entry("one", secret: "first"))
+    let owner = try await phone.container.userRecordID().recordName
+    let stranger = accounts(of: try server.device("stranger"))
+    let place = KeyMessages.Zone(
+      container: "iCloud.test", environment: "development", owner: UserName(owner), zone: "Diary")
+    await #expect(throws: AccountError.self) { try await stranger.keyItems(of: place, adding: []) }
+    await #expect(throws: AccountError.self) {
+      try await stranger.keyItems(of: place, adding: [KeyMessages.Item("key/a/b", "x")])
+    }
+  }
+
+  private func accounts(of device: TestDevice) -> AccountClient {
+    AccountClient(
+      home: device.home, endpoint: TestServer.url,
+      transport: AccountRequests(endpoint: TestServer.url, transport: device.network), deviceName: "test",
+      now: { [server] in server.now })
+  }
+}
+
+extension TestServer {
+  /// Drops what devices left for each other: all of it, or the keys sealed to single devices.
+  fileprivate func forgetKeys(_ part: String = "") async throws {
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+      store.write({ transaction in
+        let accounts = try transaction.entities(.account, owner: "accounts").map(\.key)
+        for account in accounts {
+          for entity in try transaction.entities(.sealedKey, owner: account)
+          where entity.key.dropFirst(account.count + 1).hasPrefix(part) {
+            try transaction.removeEntity(.sealedKey, key: entity.key)
+          }
+        }
+      }) { continuation.resume(with: $0) }
+    }
+  }
+}
+
+extension TestDevice {
+  /// Takes the account's keys away; what is returned gives them back.
+  @discardableResult
+  fileprivate func forgetKeys() throws -> @Sendable () throws -> Void {
+    let files = try FileManager.default.contentsOfDirectory(atPath: home.path).filter { $0.hasSuffix(".keys") }
+    let kept = files.map { (home.path + "/" + $0, FileManager.default.contents(atPath: home.path + "/" + $0)) }
+    for (path, _) in kept { try FileManager.default.removeItem(atPath: path) }
+    return {
+      for (path, data) in kept {
+        _ = FileManager.default.createFile(atPath: path, contents: data, attributes: [.posixPermissions: 0o600])
+      }
+    }
+  }
+}
