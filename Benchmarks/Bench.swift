@@ -10,14 +10,19 @@ enum Bench {
       if arguments.contains("--help") {
         print(
           """
-          usage: bench [--counts | --store]
+          usage: bench [--counts | --store | --repeat KIND COUNT]
             --counts  only the exact counts, compared with Benchmarks/thresholds.json
             --store   only the store, without rules and HTTP
+            --repeat  one kind of request (save, batch, lookup or page) over and over in this process, for a profiler
           """)
         return 0
       }
       if arguments.contains("--store") {
         try StoreLevel.measure()
+        return 0
+      }
+      if arguments.first == "--repeat", arguments.count == 3, let count = Int(arguments[2]) {
+        try await Counts.repeatRequest(arguments[1], count: count)
         return 0
       }
       if !arguments.contains("--counts") { try measure() }

@@ -35,6 +35,7 @@ public final class Connection {
       case .readWrite: SQLITE_OPEN_READWRITE
       case .readWriteCreate: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
       }
+    Self.countNoMemory
     var opened: OpaquePointer?
     let code = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
     guard let opened, code == SQLITE_OK else {
@@ -48,6 +49,8 @@ public final class Connection {
   }
 
   deinit { sqlite3_close_v2(handle) }
+
+  private static let countNoMemory: Void = virga_sqlite_count_no_memory()
 
   // MARK: Statements
 

@@ -11,7 +11,7 @@ package enum Hex {
 
   /// Reads digits of either case; `nil` for anything else.
   package static func decode(_ text: String) -> [UInt8]? {
-    let digits = text.utf8.map { UInt8(hexadecimalDigit: $0) }
+    let digits = text.utf8.map(digit)
     guard digits.count.isMultiple(of: 2) else { return nil }
     var bytes: [UInt8] = []
     for index in stride(from: 0, to: digits.count, by: 2) {
@@ -20,15 +20,14 @@ package enum Hex {
     }
     return bytes
   }
-}
 
-extension UInt8 {
-  fileprivate init?(hexadecimalDigit digit: UInt8) {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): self = digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): self = digit - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): self = digit - UInt8(ascii: "A") + 10
-    default: return nil
+  /// The value of a digit of either case.
+  package static func digit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
     }
   }
 }

@@ -172,8 +172,11 @@ package final class Authenticator: Sendable {
   /// and some turn `+` into a space.
   private static func spellings(of text: Substring) -> [String] {
     guard let once = text.percentDecoded else { return [] }
-    let twice = once[...].percentDecoded ?? once
-    return (once == twice ? [once] : [once, twice]).map { $0.replacing(" ", with: "+") }
+    let twice = once.percentDecoded ?? once
+    return (once == twice ? [once] : [once, twice]).map { text in
+      // Most have none, and a search by characters would cost each request microseconds.
+      text.utf8.contains(UInt8(ascii: " ")) ? text.replacing(" ", with: "+") : text
+    }
   }
 
   /// - Throws: `NOT_FOUND` for a container that this server was not started for.

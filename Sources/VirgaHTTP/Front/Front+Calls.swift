@@ -15,9 +15,9 @@ extension Front {
       guard case .bytes(let body) = request.body else { throw ServiceError.badRequest("the body is not in memory") }
       let call = try Call(decoding: body, for: endpoint.operation)
       let context = context(for: endpoint, authentication.principal, request.head)
-      guard let reply = try await runMeetingFaults(call, context) else { return Self.brokenOff }
-      var response = HTTPResponse.json(
-        reply.encoded(extensions: context.wantsExtensions, uuid: uuid), status: 200, uuid: uuid)
+      let encode: @Sendable (Reply) -> [UInt8] = { $0.encoded(extensions: context.wantsExtensions, uuid: uuid) }
+      guard let bytes = try await runMeetingFaults(call, context, encode) else { return Self.brokenOff }
+      var response = HTTPResponse.json(bytes, status: 200, uuid: uuid)
       for header in authentication.responseHeaders { response.headers.append(header.name, header.value) }
       return response
     } catch {
@@ -26,9 +26,28 @@ extension Front {
   }
 
   /// - Returns: `nil` when a fault on purpose breaks the connection off.
-  private func runMeetingFaults(_ call: Call, _ context: CallContext) async throws -> Reply? {
-    guard faults.watches(context.endpoint.environment) else { return try await run(call, context) }
-    return try await run(call, context, meeting: faults(for: call, context))
+  private func runMeetingFaults(
+    _ call: Call, _ context: CallContext, _ encode: @Sendable (Reply) -> [UInt8]
+  ) async throws -> [UInt8]? {
+    guard faults.watches(context.endpoint.environment) else {
+      return call.isLargeWrite ? try await runLarge(call, context, encode) : encode(try await run(call, context))
+    }
+    return try await run(call, context, meeting: faults(for: call, context)).map(encode)
+  }
+
+  /// Writes the answer of a call with many items while its commit is under way; it goes out once that is durable.
+  private func runLarge(
+    _ call: Call, _ context: CallContext, _ encode: @Sendable (Reply) -> [UInt8]
+  ) async throws -> [UInt8] {
+    let (bytes, wakes) = try await store.write { [service] transaction in
+      var context = context
+      let reply = try service.write(call, in: transaction, context: &context)
+      return (reply, context.wakes)
+    } whileCommitting: {
+      (encode($0), $1)
+    }
+    for token in wakes.sorted() { polls.wake(token) }
+    return bytes
   }
 
   func run(_ call: Call, _ context: CallContext) async throws -> Reply {
@@ -64,5 +83,12 @@ extension Front {
       context.recordsPerPageMax = min(page, Limits.recordsPerLargePageMax)
     }
     return context
+  }
+}
+
+extension Call {
+  /// Whether writing its answer takes longer than the change of thread that lets it happen beside the commit.
+  fileprivate var isLargeWrite: Bool {
+    if case .recordsModify(let request) = self { request.operations.count >= 32 } else { false }
   }
 }

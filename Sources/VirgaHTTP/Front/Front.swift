@@ -176,23 +176,7 @@ package final class Front: HTTPHandler {
 
   func makeUUID() -> String {
     var random = configuration.makeRandom()
-    return Self.uuid(using: &random)
-  }
-
-  /// An upper-case UUID of version 4.
-  private static func uuid(using random: inout some RandomNumberGenerator) -> String {
-    var bytes = [UInt8](repeating: 0, count: 16)
-    for index in bytes.indices { bytes[index] = UInt8.random(in: .min ... .max, using: &random) }
-    bytes[6] = bytes[6] & 0x0f | 0x40
-    bytes[8] = bytes[8] & 0x3f | 0x80
-    let digits = Array("0123456789ABCDEF".utf8)
-    var text: [UInt8] = []
-    text.reserveCapacity(36)
-    for (index, byte) in bytes.enumerated() {
-      if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
-      text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-    }
-    return String(decoding: text, as: UTF8.self)
+    return RandomText.uuid(using: &random)
   }
 
   private func health() async -> HTTPResponse {
@@ -220,8 +204,7 @@ package final class Front: HTTPHandler {
 
   /// Only what can be a host goes into URLs.
   static func base(ofHost host: String?) -> String {
-    let allowed = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]".utf8)
-    guard let host, !host.isEmpty, host.utf8.allSatisfy(allowed.contains) else { return "http://127.0.0.1:8787" }
+    guard let host, !host.isEmpty, host.utf8.allSatisfy(ByteClass.isPlainHost) else { return "http://127.0.0.1:8787" }
     return "http://\(host)"
   }
 }

@@ -5,10 +5,12 @@ struct QueryParameters {
   private var items: [(name: Substring, value: Substring)] = []
 
   init(of head: HTTPRequestHead) {
-    guard let mark = head.target.firstIndex(of: "?") else { return }
-    for item in head.target[head.target.index(after: mark)...].split(separator: "&") {
-      let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      items.append((name: parts[0], value: parts.count > 1 ? parts[1] : ""))
+    // By bytes: what divides a query is ASCII, and finding characters would cost each request microseconds.
+    let target = head.target.utf8
+    guard let mark = target.firstIndex(of: UInt8(ascii: "?")) else { return }
+    for item in target[target.index(after: mark)...].split(separator: UInt8(ascii: "&")) {
+      let end = item.firstIndex(of: UInt8(ascii: "=")) ?? item.endIndex
+      items.append((name: Substring(item[..<end]), value: Substring(item[end...].dropFirst())))
     }
   }
 

@@ -47,8 +47,9 @@ enum Route: Hashable, Sendable {
       return
     }
     var segments: [String] = []
-    for segment in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-      guard let text = segment.percentDecoded else {
+    segments.reserveCapacity(8)
+    for segment in path.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+      guard let text = Substring(segment).percentDecoded else {
         self = .malformed("the path has a broken escape or is not UTF-8")
         return
       }

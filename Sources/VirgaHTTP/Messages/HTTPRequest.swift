@@ -49,7 +49,7 @@ public struct HTTPRequestHead: Sendable, Hashable {
   }
 
   /// The target without its query, still percent-encoded.
-  public var path: Substring { target.prefix { $0 != "?" } }
+  public var path: Substring { Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") }) }
 }
 
 /// A whole request, its body read.

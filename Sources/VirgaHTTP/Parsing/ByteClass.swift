@@ -12,6 +12,14 @@ enum ByteClass {
   /// A byte of `host [ ":" port ]`, the brackets of an IPv6 address included.
   static func isHost(_ byte: UInt8) -> Bool { contains(byte, low: 0x2fff_6ff2_0000_0000, high: 0x47ff_fffe_afff_fffe) }
 
+  /// A byte of a host that is a name or an address, and its port: without the escapes and marks that RFC 3986 also allows.
+  static func isPlainHost(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x3a, 0x41...0x5b, 0x5d, 0x61...0x7a, 0x2d, 0x2e, 0x5f: true
+    default: false
+    }
+  }
+
   static func isWhiteSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
   static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 

@@ -5,9 +5,10 @@ public enum FieldValue: Hashable, Sendable {
   case double(Double)
   case timestamp(Timestamp)
   case bytes([UInt8])
-  case reference(Reference)
-  case asset(AssetValue)
-  case location(Location)
+  // What is large lies apart: values are passed on many times between the wire and the store.
+  indirect case reference(Reference)
+  indirect case asset(AssetValue)
+  indirect case location(Location)
   case stringList([String])
   case int64List([Int64])
   case doubleList([Double])
@@ -18,7 +19,7 @@ public enum FieldValue: Hashable, Sendable {
   case locationList([Location])
   case emptyList
   /// A value whose type tag this version does not know, kept as it came so that saving the record loses nothing.
-  case unknown(tag: String, json: [UInt8])
+  indirect case unknown(tag: String, json: [UInt8])
 }
 
 /// A field of a record.

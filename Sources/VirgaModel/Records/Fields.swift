@@ -40,6 +40,7 @@ public struct Fields: Sendable, Hashable, RandomAccessCollection, ExpressibleByD
       let exists = index < elements.count && elements[index].name == name
       switch (newValue, exists) {
       case (let field?, true): elements[index].field = field
+      case (let field?, false) where index == elements.count: elements.append(Element(name: name, field: field))
       case (let field?, false): elements.insert(Element(name: name, field: field), at: index)
       case (nil, true): elements.remove(at: index)
       case (nil, false): break

@@ -17,20 +17,21 @@ extension CallContext {
 }
 
 /// Texts that nobody can guess, from dice that are handed in.
-enum RandomText {
+package enum RandomText {
   static func incarnation(using random: inout some RandomNumberGenerator) -> UInt64 {
     UInt64.random(in: 1 ... .max, using: &random)
   }
 
-  static func uuid(using random: inout some RandomNumberGenerator) -> String {
-    var bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-    bytes[6] = bytes[6] & 0x0f | 0x40
-    bytes[8] = bytes[8] & 0x3f | 0x80
+  /// An upper-case UUID of version 4.
+  package static func uuid(using random: inout some RandomNumberGenerator) -> String {
+    let high = random.next() & 0xffff_ffff_ffff_0fff | 0x4000
+    let low = random.next() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000
     var text: [UInt8] = []
     text.reserveCapacity(36)
-    for (index, byte) in bytes.enumerated() {
-      if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
-      append(byte, to: &text, digits: upperDigits)
+    for index in 0..<32 {
+      if index == 8 || index == 12 || index == 16 || index == 20 { text.append(UInt8(ascii: "-")) }
+      let word = index < 16 ? high : low
+      text.append(upperDigits[Int(word >> UInt64(60 - 4 * (index & 15)) & 15)])
     }
     return String(decoding: text, as: UTF8.self)
   }

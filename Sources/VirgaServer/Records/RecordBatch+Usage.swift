@@ -19,15 +19,15 @@ public struct Quotas: Hashable, Sendable {
 extension RecordBatch {
   /// Fails the saves that would take the database over its quota, operation after operation. What makes a record
   /// smaller always succeeds.
-  mutating func check(_ quotas: Quotas) throws {
+  func check(_ quotas: Quotas) throws {
     guard let limit = quotas.limit(of: zone.database) else { return }
     var used = try transaction.database(zone.database)?.usedBytes ?? 0
-    for (index, entry) in entries.enumerated() {
+    for entry in entries {
       let added = try addedBytes(by: entry.outcome)
       if added > 0 && used + added > limit {
         let error = ServiceError(
           .quotaExceeded, "\(Reason.quotaExceeded): \(used + added) bytes needed, \(limit) allowed")
-        entries[index].outcome = .failure(RecordFailure(entry.name, error))
+        entry.outcome = .failure(RecordFailure(entry.name, error))
       } else {
         used += added
       }

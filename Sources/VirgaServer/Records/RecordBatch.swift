@@ -6,35 +6,53 @@ import VirgaWire
 /// Each operation is planned on its own; then references and deletions are judged against the zone as it will be once
 /// all of them are done, so their order does not matter. A record appears in one operation only.
 struct RecordBatch {
-  struct Entry {
+  /// An object, as the save it plans is: each step of the batch looks at all entries, and values of this size would be
+  /// copied each time.
+  final class Entry {
     let operation: RecordOperation
     let name: RecordName
-    var outcome: Outcome
+    var outcome = Outcome.nothing
+
+    init(_ operation: RecordOperation, name: RecordName) {
+      self.operation = operation
+      self.name = name
+    }
   }
 
   enum Outcome {
     case save(PlannedSave)
     /// The live record to delete.
-    case delete(StoredRecord)
+    indirect case delete(StoredRecord)
     /// The share that the caller, a participant, leaves.
-    case leave(StoredRecord)
+    indirect case leave(StoredRecord)
     /// The record to delete is not there.
     case nothing
-    case failure(RecordFailure)
+    indirect case failure(RecordFailure)
   }
 
-  struct PlannedSave {
+  final class PlannedSave {
     /// The version to write; its sequence is given when it is written.
     var record: StoredRecord
     /// The newest version there is, maybe a tombstone.
-    var previous: StoredRecord?
+    let previous: StoredRecord?
     /// References that the operation sets, whose targets must exist.
-    var newReferences: [StoredReference]
-    var receipts: [AssetReceiptRecord]
+    let newReferences: [StoredReference]
+    let receipts: [AssetReceiptRecord]
     /// What its assets take.
-    var assetBytes: Int64 = 0
+    let assetBytes: Int64
     /// Of a share's record: its root.
     var shareRoot: ShareChange.Root?
+
+    init(
+      record: StoredRecord, previous: StoredRecord?, newReferences: [StoredReference], receipts: [AssetReceiptRecord],
+      assetBytes: Int64 = 0
+    ) {
+      self.record = record
+      self.previous = previous
+      self.newReferences = newReferences
+      self.receipts = receipts
+      self.assetBytes = assetBytes
+    }
   }
 
   let request: RecordsModifyRequest
@@ -43,7 +61,7 @@ struct RecordBatch {
   let isAtomic: Bool
   var zone: OpenZone
   private(set) var indexByName: [RecordName: Int] = [:]
-  var entries: [Entry] = []
+  private(set) var entries: [Entry] = []
   /// Records that go because a record that they refer to goes, in the order in which they were found.
   var cascaded: [RecordName] = []
   private var schemas: SchemaBook
@@ -78,7 +96,7 @@ struct RecordBatch {
       guard indexByName.updateValue(entries.count, forKey: name) == nil else {
         throw ServiceError.badRequest("record '\(name)' is named by more than one operation")
       }
-      entries.append(Entry(operation: operation, name: name, outcome: .nothing))
+      entries.append(Entry(operation, name: name))
     }
   }
 
@@ -98,12 +116,11 @@ struct RecordBatch {
 
 extension RecordBatch {
   mutating func plan(context: inout CallContext) throws {
-    for index in entries.indices {
-      let entry = entries[index]
+    for entry in entries {
       do {
-        entries[index].outcome = try plan(entry, context: &context)
+        entry.outcome = try plan(entry, context: &context)
       } catch let error as ServiceError {
-        entries[index].outcome = .failure(RecordFailure(entry.name, error))
+        entry.outcome = .failure(RecordFailure(entry.name, error))
       }
     }
   }
@@ -250,11 +267,10 @@ extension RecordBatch {
 
 extension RecordBatch {
   /// Nothing is written: operations that would have succeeded fail with the others.
-  mutating func abandon() {
-    for (index, entry) in entries.enumerated() {
+  func abandon() {
+    for entry in entries {
       if case .failure = entry.outcome { continue }
-      entries[index].outcome = .failure(
-        RecordFailure(entry.name, ServiceError(.atomicError, Reason.atomicFailure)))
+      entry.outcome = .failure(RecordFailure(entry.name, ServiceError(.atomicError, Reason.atomicFailure)))
     }
   }
 
@@ -276,7 +292,7 @@ extension RecordBatch {
 
     let sharing = try ShareConsequences(of: self, row: row)
     let addedBytes = try countAddedBytes()
-    for index in entries.indices { try write(entryAt: index, row: &row, context: context) }
+    for entry in entries { try write(entry, row: &row, context: context) }
     for name in cascaded {
       guard let record = try transaction.record(name, in: row), !record.isDeleted else { continue }
       try bury(record, row: &row, context: context)
@@ -297,15 +313,14 @@ extension RecordBatch {
       of: zone.id, in: zone.database, events: events, transaction: transaction, context: &context)
   }
 
-  private mutating func write(entryAt index: Int, row: inout ZoneRow, context: CallContext) throws {
-    switch entries[index].outcome {
-    case .save(var save):
+  private mutating func write(_ entry: Entry, row: inout ZoneRow, context: CallContext) throws {
+    switch entry.outcome {
+    case .save(let save):
       row.sequence += 1
       save.record.sequence = row.sequence
       try transaction.put(save.record, in: row, replacing: save.previous, keepsVersion: true)
       for receipt in save.receipts { try transaction.put(receipt.spent.entity) }
       events.append(RecordEvent(save.isNew ? .created : .updated, save.record))
-      entries[index].outcome = .save(save)
     case .delete(let record): try bury(record, row: &row, context: context)
     case .leave(let record):
       var state = try ShareState(record)

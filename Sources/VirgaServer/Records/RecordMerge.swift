@@ -130,7 +130,15 @@ struct RecordMerge {
   }
 
   private mutating func collect() {
-    hasEncryptedFields = fields.contains { $0.field.isEncrypted }
+    var makesClaims = parent != nil
+    for element in fields {
+      if element.field.isEncrypted { hasEncryptedFields = true }
+      switch element.field.value {
+      case .asset, .assetList, .reference, .referenceList: makesClaims = true
+      default: break
+      }
+    }
+    guard makesClaims else { return }
     (assetChecksums, references) = fields.claims(parent: parent)
     for asset in fields.lazy.flatMap(\.field.value.assets) { assetBytes += asset.size }
   }

@@ -8,6 +8,8 @@ struct RecordView {
   private let seal: FieldSeal
   private let viewer: UserName?
 
+  private static let noFields = Array("{}".utf8)
+
   init(zone: OpenZone, desiredKeys: [FieldName]? = nil, numbersAsStrings: Bool = false, context: CallContext) {
     self.zone = zone.id
     seal = zone.seal(context)
@@ -43,7 +45,7 @@ struct RecordView {
   }
 
   private func shownFields(of record: StoredRecord) throws -> [UInt8] {
-    if fields.desiredKeys?.isEmpty == true { return Array("{}".utf8) }
+    if fields.desiredKeys?.isEmpty == true { return Self.noFields }
     let json = try seal.open(record)
     // Stored fields travel as they are unless something in them depends on the request.
     let isPlain = fields.isPlain && !record.hasAssets && record.assetChecksums.isEmpty

@@ -4,14 +4,14 @@ import VirgaWire
 extension RecordBatch {
   /// Fails the saves whose references lead nowhere or are too many. In a batch that is not atomic, what a failed save
   /// would have made is then missing for others, so the check is repeated until nothing more fails.
-  mutating func checkReferences() throws {
+  func checkReferences() throws {
     var mayFail = entries.contains { !$0.newReferences.isEmpty }
     var zone = ZoneReferences(row: zone.row, transaction: transaction)
     while mayFail {
       mayFail = false
-      for index in entries.indices {
-        guard let error = try missingTarget(of: entries[index], &zone) else { continue }
-        entries[index].outcome = .failure(RecordFailure(entries[index].name, error))
+      for entry in entries {
+        guard let error = try missingTarget(of: entry, &zone) else { continue }
+        entry.outcome = .failure(RecordFailure(entry.name, error))
         mayFail = !isAtomic
       }
       if try failOverfullTargets(&zone) { mayFail = !isAtomic }
@@ -44,7 +44,7 @@ extension RecordBatch {
   }
 
   /// Counts the holders of `DELETE_SELF` references to each target that gets new ones, operation after operation.
-  private mutating func failOverfullTargets(_ zone: inout ZoneReferences) throws -> Bool {
+  private func failOverfullTargets(_ zone: inout ZoneReferences) throws -> Bool {
     var sources: [RecordName: Set<RecordName>] = [:]
     for reference in entries.lazy.flatMap(\.newReferences) where reference.kind == .deleteSelf {
       guard sources[reference.target] == nil else { continue }
@@ -53,7 +53,7 @@ extension RecordBatch {
     if sources.isEmpty { return false }
     let targets = sources.keys.sorted()
     var hasFailed = false
-    for (index, entry) in entries.enumerated() {
+    for entry in entries {
       switch entry.outcome {
       case .delete: for target in targets { sources[target]?.remove(entry.name) }
       case .save(let save):
@@ -63,7 +63,7 @@ extension RecordBatch {
         }
         guard let overfull = overfullTarget(of: save, sources) else { continue }
         for target in targets { sources[target]?.remove(entry.name) }
-        entries[index].outcome = .failure(RecordFailure(entry.name, overfull))
+        entry.outcome = .failure(RecordFailure(entry.name, overfull))
         hasFailed = true
       case .leave, .nothing, .failure: break
       }

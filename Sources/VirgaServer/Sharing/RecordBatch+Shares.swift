@@ -25,7 +25,7 @@ extension RecordBatch {
     record.share = live?.share
     record.shortGUID = live?.shortGUID
     record.unknownMembers = state.unknownMembers
-    var save = PlannedSave(record: record, previous: newest, newReferences: [], receipts: [])
+    let save = PlannedSave(record: record, previous: newest, newReferences: [], receipts: [])
     save.shareRoot = change.shareChange.root ?? rootNaming(entry.name)
     if let live, let root = save.shareRoot, live.share?.recordName != root.name {
       throw ServiceError.badRequest("share '\(entry.name)' is of another record than '\(root.name)'")
@@ -63,15 +63,14 @@ extension RecordBatch {
   /// Joins each share that the request makes to its root.
   mutating func beginShares(context: inout CallContext) throws {
     var others: [(share: RecordName, root: RecordName?)]?
-    for index in entries.indices {
-      guard case .save(var save) = entries[index].outcome, save.beginsShare else { continue }
+    for entry in entries {
+      guard case .save(let save) = entry.outcome, save.beginsShare else { continue }
       do {
         if others == nil { others = try liveShares() }
-        try begin(&save, named: entries[index].name, others: others ?? [], context: &context)
-        others?.append((entries[index].name, save.record.share?.recordName))
-        entries[index].outcome = .save(save)
+        try begin(save, named: entry.name, others: others ?? [], context: &context)
+        others?.append((entry.name, save.record.share?.recordName))
       } catch let error as ServiceError {
-        entries[index].outcome = .failure(RecordFailure(entries[index].name, error))
+        entry.outcome = .failure(RecordFailure(entry.name, error))
       }
     }
   }
@@ -86,14 +85,14 @@ extension RecordBatch {
   }
 
   private mutating func begin(
-    _ save: inout PlannedSave, named name: RecordName, others: [(share: RecordName, root: RecordName?)],
+    _ save: PlannedSave, named name: RecordName, others: [(share: RecordName, root: RecordName?)],
     context: inout CallContext
   ) throws {
     guard let stated = save.shareRoot else {
       guard name == .zoneShare else { throw ServiceError.badRequest(Reason.noRecordToShare) }
       guard others.isEmpty else { throw ServiceError.badRequest("\(Reason.alreadyShared) of zone '\(zone.id.name)'") }
       let known = try transaction.shareAddresses(of: zone.id.name, in: zone.database).first { $0.root == nil }
-      return setAddress(known?.shortGUID ?? context.makeShortGUID(), of: &save, root: nil)
+      return setAddress(known?.shortGUID ?? context.makeShortGUID(), of: save, root: nil)
     }
     guard name != .zoneShare else { throw ServiceError.badRequest("the share of a zone has no root record") }
     guard var root = try planned(stated.name), root.type != .share else {
@@ -111,10 +110,10 @@ extension RecordBatch {
     root.shortGUID = shortGUID
     try setPlanned(root, context: context)
     save.record.share = Reference(recordName: root.name)
-    setAddress(shortGUID, of: &save, root: root.name)
+    setAddress(shortGUID, of: save, root: root.name)
   }
 
-  private mutating func setAddress(_ shortGUID: String, of save: inout PlannedSave, root: RecordName?) {
+  private mutating func setAddress(_ shortGUID: String, of save: PlannedSave, root: RecordName?) {
     save.record.shortGUID = shortGUID
     newAddresses.append(
       ShareAddress(shortGUID, database: zone.database, zone: zone.id.name, share: save.record.name, root: root))
@@ -157,10 +156,9 @@ extension RecordBatch {
   var plannedTree: ShareTree { ShareTree { try planned($0) } }
 
   private mutating func setPlanned(_ record: StoredRecord, context: CallContext) throws {
-    if let index = indexByName[record.name], case .save(var save) = entries[index].outcome {
+    if let index = indexByName[record.name], case .save(let save) = entries[index].outcome {
       save.record.share = record.share
       save.record.shortGUID = record.shortGUID
-      entries[index].outcome = .save(save)
     } else {
       implied[record.name] = try implied[record.name] == nil ? renewed(record, context: context) : record
     }
@@ -213,28 +211,28 @@ extension RecordBatch {
 
   /// In a batch that is not atomic a root may fail after its share was joined to it.
   private mutating func failSharesWithoutRoot() throws {
-    for index in entries.indices {
-      guard case .save(let save) = entries[index].outcome, save.beginsShare, let root = save.record.share?.recordName,
+    for entry in entries {
+      guard case .save(let save) = entry.outcome, save.beginsShare, let root = save.record.share?.recordName,
         let rootIndex = indexByName[root], case .failure = entries[rootIndex].outcome
       else { continue }
       let error = ServiceError.badRequest("\(Reason.noRecordToShare): '\(root)'")
-      entries[index].outcome = .failure(RecordFailure(entries[index].name, error))
-      newAddresses.removeAll { $0.share == entries[index].name }
+      entry.outcome = .failure(RecordFailure(entry.name, error))
+      newAddresses.removeAll { $0.share == entry.name }
     }
   }
 
   // MARK: Participants
 
   /// Fails what a participant would write to places where they may not write.
-  mutating func checkReach() throws {
+  func checkReach() throws {
     guard let reach = zone.reach else { return }
     let tree = plannedTree
-    for (index, entry) in entries.enumerated() {
+    for entry in entries {
       guard case .save(let save) = entry.outcome, save.record.type != .share else { continue }
       if try reach.grant(for: save.record, in: tree)?.permission == .readWrite { continue }
       let isNew = save.previous?.isDeleted ?? true
       let error = ServiceError(.accessDenied, isNew ? Reason.createNotPermitted : Reason.writeNotPermitted)
-      entries[index].outcome = .failure(RecordFailure(entry.name, error))
+      entry.outcome = .failure(RecordFailure(entry.name, error))
     }
   }
 }

@@ -16,9 +16,8 @@ extension Field {
     if try reader.readNull() { return (nil, false) }
     var parts = FieldParts()
     try reader.beginObject()
-    while let key = try reader.nextKey() {
-      switch key {
-      case "value":
+    while try reader.passKey() {
+      if reader.keyIs("value") {
         switch reader.nextKind() {
         case .null: try reader.skipValue()
         case .string: parts.text = try reader.readString()
@@ -27,10 +26,12 @@ extension Field {
           parts.value = reader.mark
           try reader.skipValue()
         }
-      case "type": parts.tag = try reader.readOptional { (r) throws(WireError) in try r.readString() }
-      case "isEncrypted":
+      } else if reader.keyIs("type") {
+        parts.tag = try reader.readOptional { (r) throws(WireError) in try r.readString() }
+      } else if reader.keyIs("isEncrypted") {
         parts.isEncrypted = try reader.readOptional { (r) throws(WireError) in try r.readBool() } ?? false
-      default: try reader.skipValue()
+      } else {
+        try reader.skipValue()
       }
     }
     return (try parts.field(&reader, unknownTags: unknownTags), parts.tag != nil)

@@ -1,3 +1,4 @@
+import Glibc
 import VirgaModel
 
 /// Reads one JSON text from its bytes, each value when it is asked for; nothing is built that nobody wants.
@@ -13,6 +14,8 @@ package struct JSONReader: Sendable {
   package private(set) var offset = 0
   /// Where the key that `nextKey` answered last begins, its quotation mark included.
   package private(set) var keyOffset = 0
+  private var keyEnd = 0
+  private var keyHasEscapes = false
   private var depth = 0
   private var isFirst = false
   private var hasWhitespace = false
@@ -33,12 +36,37 @@ package struct JSONReader: Sendable {
 
   /// The next key of the object, or `nil` at its end.
   package mutating func nextKey() throws(WireError) -> String? {
-    guard try advance(closing: UInt8(ascii: "}"), "a comma or the end of the object") else { return nil }
+    try passKey() ? key : nil
+  }
+
+  /// Passes to the value of the next key; answers false after the end of the object. For objects that come by the
+  /// hundred and whose keys are known: `keyIs` compares one without making a text of it.
+  package mutating func passKey() throws(WireError) -> Bool {
+    guard try advance(closing: UInt8(ascii: "}"), "a comma or the end of the object") else { return false }
     keyOffset = offset
     guard peek() == UInt8(ascii: "\"") else { throw syntax("a key") }
-    let key = try readString()
+    keyHasEscapes = try passString()
+    keyEnd = offset - 1
     try passColon()
-    return key
+    return true
+  }
+
+  /// The key that was passed last.
+  package var key: String {
+    let range = (keyOffset + 1)..<keyEnd
+    return keyHasEscapes ? unescaped(range) : text(range)
+  }
+
+  /// Whether the key that was passed last is this one.
+  @inline(__always)
+  package func keyIs(_ name: StaticString) -> Bool {
+    if keyHasEscapes { return key == name.description }
+    let count = keyEnd - keyOffset - 1
+    guard count == name.utf8CodeUnitCount else { return false }
+    return bytes.withUnsafeBytes { all in
+      guard let start = all.baseAddress else { return false }
+      return memcmp(start + keyOffset + 1, name.utf8Start, count) == 0
+    }
   }
 
   /// Whether the array has another element, which is to be read next.
@@ -306,7 +334,7 @@ package struct JSONReader: Sendable {
     var position = offset + 1
     while true {
       // Most bytes need no look but this one, and eight of them at a time.
-      bytes.withUnsafeBytes { position += plainByteCount($0[position...]) }
+      bytes.withUnsafeBytes { position += plainByteCount(UnsafeRawBufferPointer(rebasing: $0[position...])) }
       guard position < count else {
         offset = count
         throw syntax("the end of a string")

@@ -22,12 +22,15 @@ package struct JSONWriter: Sendable {
 
   /// Writes a key that needs no escapes.
   package mutating func key(_ name: StaticString) {
-    separate()
-    bytes.append(UInt8(ascii: "\""))
-    append(name)
-    bytes.append(UInt8(ascii: "\""))
-    bytes.append(UInt8(ascii: ":"))
-    needsComma = false
+    let needsComma = needsComma
+    bytes.append(addingCapacity: name.utf8CodeUnitCount + 4) { out in
+      if needsComma { out.append(UInt8(ascii: ",")) }
+      out.append(UInt8(ascii: "\""))
+      out.append(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+      out.append(UInt8(ascii: "\""))
+      out.append(UInt8(ascii: ":"))
+    }
+    self.needsComma = false
   }
 
   package mutating func key(_ name: String) {
@@ -133,46 +136,52 @@ package struct JSONWriter: Sendable {
   }
 
   private mutating func append(_ number: Int64) {
-    if number < 0 { bytes.append(UInt8(ascii: "-")) }
-    var magnitude = number.magnitude
-    let start = bytes.count
-    repeat {
-      let (quotient, remainder) = magnitude.quotientAndRemainder(dividingBy: 10)
-      bytes.append(UInt8(ascii: "0") + UInt8(remainder))
-      magnitude = quotient
-    } while magnitude > 0
-    // Reversing a slice would copy it.
-    var low = start
-    var high = bytes.count - 1
-    while low < high {
-      bytes.swapAt(low, high)
-      low += 1
-      high -= 1
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+      var magnitude = number.magnitude
+      var start = digits.count
+      repeat {
+        let (quotient, remainder) = magnitude.quotientAndRemainder(dividingBy: 10)
+        start -= 1
+        digits[start] = UInt8(ascii: "0") + UInt8(remainder)
+        magnitude = quotient
+      } while magnitude > 0
+      if number < 0 {
+        start -= 1
+        digits[start] = UInt8(ascii: "-")
+      }
+      bytes.append(contentsOf: UnsafeBufferPointer(rebasing: digits[start...]))
     }
   }
 
   private mutating func quote(_ text: String) {
-    bytes.append(UInt8(ascii: "\""))
-    let isDone: Void? = text.utf8.withContiguousStorageIfAvailable { appendEscaped($0) }
-    if isDone == nil { Array(text.utf8).withUnsafeBufferPointer { appendEscaped($0) } }
-    bytes.append(UInt8(ascii: "\""))
+    var text = text
+    text.withUTF8 { utf8 in
+      guard plainByteCount(UnsafeRawBufferPointer(utf8)) == utf8.count else { return appendEscaped(utf8) }
+      bytes.append(addingCapacity: utf8.count + 2) { out in
+        out.append(UInt8(ascii: "\""))
+        out.append(utf8)
+        out.append(UInt8(ascii: "\""))
+      }
+    }
   }
 
   private mutating func appendEscaped(_ utf8: UnsafeBufferPointer<UInt8>) {
+    bytes.append(UInt8(ascii: "\""))
     var start = 0
     var position = 0
     while true {
-      position += plainByteCount(UnsafeRawBufferPointer(utf8)[position...])
+      position += plainByteCount(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(utf8)[position...]))
       guard position < utf8.count else { break }
       let byte = utf8[position]
       if byte < 0x80 {
-        bytes.append(contentsOf: utf8[start..<position])
+        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start..<position]))
         escape(byte)
         start = position + 1
       }
       position += 1
     }
-    bytes.append(contentsOf: utf8[start...])
+    bytes.append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start...]))
+    bytes.append(UInt8(ascii: "\""))
   }
 
   private mutating func escape(_ byte: UInt8) {
@@ -186,6 +195,19 @@ package struct JSONWriter: Sendable {
       let hex: StaticString = "0123456789abcdef"
       for digit in [byte >> 4, byte & 15] { hex.withUTF8Buffer { bytes.append($0[Int(digit)]) } }
     default: bytes.append(byte)
+    }
+  }
+}
+
+extension OutputSpan<UInt8> {
+  /// Appends bytes for which room was made.
+  @inline(__always)
+  fileprivate mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+    guard let source = bytes.baseAddress else { return }
+    withUnsafeMutableBufferPointer { buffer, count in
+      precondition(buffer.count - count >= bytes.count)
+      buffer.baseAddress?.advanced(by: count).update(from: source, count: bytes.count)
+      count += bytes.count
     }
   }
 }

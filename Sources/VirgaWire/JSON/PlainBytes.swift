@@ -1,15 +1,14 @@
 /// How many bytes at the beginning are printable ASCII or DEL, and neither quotation mark nor backslash: those that a
 /// JSON string may hold as they are. Looks at eight at a time.
-func plainByteCount(_ bytes: Slice<UnsafeRawBufferPointer>) -> Int {
-  let all = UnsafeRawBufferPointer(rebasing: bytes)
-  let count = all.count
+func plainByteCount(_ bytes: UnsafeRawBufferPointer) -> Int {
+  let count = bytes.count
   var position = 0
   while position + 8 <= count {
-    let word = all.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+    let word = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
     if hasSpecialByte(word) { break }
     position += 8
   }
-  while position < count, isPlain(all[position]) { position += 1 }
+  while position < count, isPlain(bytes[position]) { position += 1 }
   return position
 }
 

@@ -56,15 +56,17 @@ extension RecordOperation {
     var operationKeys: [FieldName]?
     var body: RecordBody?
     try reader.beginObject()
-    while let key = try reader.nextKey() {
+    while try reader.passKey() {
       if try reader.readNull() { continue }
-      switch key {
-      case "operationType":
+      if reader.keyIs("operationType") {
         kind = Kind(rawValue: try reader.readString())
         guard kind != nil else { throw reader.mismatch("a known operationType") }
-      case "record": body = try RecordBody(reading: &reader)
-      case "desiredKeys": operationKeys = try reader.readNames()
-      default: try reader.skipValue()
+      } else if reader.keyIs("record") {
+        body = try RecordBody(reading: &reader)
+      } else if reader.keyIs("desiredKeys") {
+        operationKeys = try reader.readNames()
+      } else {
+        try reader.skipValue()
       }
     }
     guard let kind else { throw reader.mismatch("the key operationType") }
@@ -93,13 +95,20 @@ private struct RecordBody {
 
   init(reading reader: inout JSONReader) throws(WireError) {
     try reader.beginObject()
-    while let key = try reader.nextKey() {
+    while try reader.passKey() {
       if try reader.readNull() { continue }
+      // What nearly every record has comes first.
+      if reader.keyIs("recordName") {
+        record.name = RecordName(try reader.readString())
+        continue
+      } else if reader.keyIs("fields") {
+        try readFields(&reader)
+        continue
+      }
+      let key = reader.key
       switch key {
-      case "recordName": record.name = RecordName(try reader.readString())
       case "recordType": record.type = RecordType(try reader.readString())
       case "recordChangeTag": record.tag = ChangeTag(try reader.readString())
-      case "fields": try readFields(&reader)
       case "parent": record.parent = try ParentChange(reading: &reader)
       case "share": if case .set(let share) = try ParentChange(reading: &reader) { record.share = share }
       case "createShortGUID": record.createShortGUID = try reader.readBool()
