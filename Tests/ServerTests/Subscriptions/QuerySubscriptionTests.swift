@@ -196,7 +196,7 @@ struct ServiceQuerySubscriptionTests {
     let queue = try harness.queue()
     func operation(_ name: RecordName) -> RecordOperation {
       RecordOperation.create(name, Self.opened).with {
-        $0.record.fields.append(FieldChange("secret", Field(.int64(42), isEncrypted: true)))
+        $0.record.fields.append(FieldChange("secret", Field(.int64(420_042_004_200), isEncrypted: true)))
       }
     }
     _ = try harness.modify(operation("first"))
@@ -208,7 +208,7 @@ struct ServiceQuerySubscriptionTests {
     _ = try harness.modify(operation("second"))
     let push = try #require(try harness.take(queue).first)
     #expect(push.query["af"] as? [String: String] == ["state": "open"])
-    #expect(!push.text.contains("42"))
+    #expect(!push.text.contains("420042004200"))
   }
 
   @Test(arguments: [(100, []), (3_600, ["cid", "rid"]), (9_000, ["cid", "rid", "fo", "af", "alert"])])
