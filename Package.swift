@@ -63,6 +63,14 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // Apps as they are written for Apple's systems, in the language modes of both; the sources are the same files.
+    .executableTarget(
+      name: "samples-swift5", dependencies: ["CloudKit"], path: "Tests/Samples",
+      swiftSettings: [.swiftLanguageMode(.v5)]),
+    .executableTarget(
+      name: "samples-swift6", dependencies: ["CloudKit"], path: "Tests/SamplesInSwift6",
+      swiftSettings: [.swiftLanguageMode(.v6)]),
+
     // What tests and measurements share.
     .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),
 
@@ -95,7 +103,11 @@ let package = Package(
     tests("SyncTests", ["TestSupport", "VirgaModel", "VirgaSync"]),
     tests(
       "EndToEndTests",
-      ["TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSQLite", "VirgaCloudKit", "CloudKit", "virga"]),
+      [
+        "TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSQLite", "VirgaCloudKit", "CloudKit", "virga",
+        "samples-swift5",
+        "samples-swift6",
+      ]),
     tests("TidyTests", []),
   ]
 )

@@ -19,6 +19,15 @@ extension CKSyncEngine {
       public let error: CKError
     }
 
+    /// Something that the production schema lacks, so that records cannot be saved there.
+    public struct SchemaGap: Hashable, Sendable {
+      public let recordType: CKRecord.RecordType
+      /// Nil if the whole type is missing.
+      public let field: CKRecord.FieldKey?
+      /// What the service advises, with the command that deploys the schema.
+      public let advice: String
+    }
+
     public let activity: Activity
     public let pendingSaves: Int
     public let pendingDeletions: Int
@@ -47,6 +56,16 @@ extension CKSyncEngine {
     /// By how much this device's clock is ahead of the service's, measured at the last save; nil before one. More than
     /// half a minute is worth telling the user.
     public let clockSkew: Duration?
+
+    /// What the schema must have before the failed records can be saved, each once; add their changes again after it was
+    /// deployed.
+    public var schemaGaps: [SchemaGap] {
+      var gaps: [SchemaGap] = []
+      for failed in failedRecords {
+        if let gap = SchemaGap(failed.error), !gaps.contains(gap) { gaps.append(gap) }
+      }
+      return gaps
+    }
 
     /// Whether nothing waits and nothing is wrong, as far as is known here.
     public var isUpToDate: Bool {
@@ -86,4 +105,21 @@ extension CKSyncEngine.Status {
   }
 
   private static func date(_ time: Timestamp) -> Date { Date(timeIntervalSince1970: Double(time.milliseconds) / 1_000) }
+}
+
+extension CKSyncEngine.Status.SchemaGap {
+  /// Reads `Cannot create new type T in …; advice` and `Cannot create new field 'f' of type 'T' in …; advice`.
+  init?(_ error: CKError) {
+    guard error.code == .serverRejectedRequest else { return nil }
+    let parts = error.localizedDescription.split(separator: "; ", maxSplits: 1)
+    guard let fact = parts.first, parts.count == 2 else { return nil }
+    advice = String(parts[1])
+    if let match = fact.firstMatch(of: #/Cannot create new field '(.+)' of type '(.+)' in /#) {
+      (field, recordType) = (String(match.output.1), String(match.output.2))
+    } else if let match = fact.firstMatch(of: #/Cannot create new type (.+) in /#) {
+      (field, recordType) = (nil, String(match.output.1))
+    } else {
+      return nil
+    }
+  }
 }

@@ -63,7 +63,8 @@ struct StepPerformer {
     case .willSend(let context): .willSendChanges(.init(context: sendContext(context)))
     case .didSend(let context): .didSendChanges(.init(context: sendContext(context)))
     case .sentZones: zoneRequest.map { .sentDatabaseChanges($0.event) }
-    case .sentRecords(_, let failed): recordRequest.map { .sentRecordZoneChanges($0.event(failed: failed)) }
+    case .sentRecords(let part, let failed):
+      recordRequest.map { .sentRecordZoneChanges($0.event(of: part, failed: failed)) }
     case .willFetch(let context): .willFetchChanges(.init(context: fetchContext(context)))
     case .didFetch(let context): .didFetchChanges(.init(context: fetchContext(context)))
     case .fetchedDatabaseChanges(let page): .fetchedDatabaseChanges(.init(page))

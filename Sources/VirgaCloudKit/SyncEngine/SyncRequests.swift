@@ -139,18 +139,23 @@ final class RecordRequest: Sendable {
     }
   }
 
+  /// - Parameter part: What is settled: the rest of the request is sent again.
   /// - Parameter failed: Set if the request failed as a whole and its records are handed over with that.
-  func event(failed: SyncFailure?) -> CKSyncEngine.Event.SentRecordZoneChanges {
+  func event(of part: BatchPart, failed: SyncFailure?) -> CKSyncEngine.Event.SentRecordZoneChanges {
     if let failed {
       let deletes = deletions.map { ($0, failed.error) }
       return .init(
         savedRecords: [], failedRecordSaves: records.map { .init(record: $0, error: failed.error) },
         deletedRecordIDs: [], failedRecordDeletes: Dictionary(deletes) { first, _ in first })
     }
+    let isWhole = part.count == records.count + deletions.count
+    let settled = isWhole ? [] : Set(part.records)
     return outcome.withLock {
       .init(
-        savedRecords: $0.saved, failedRecordSaves: $0.failedSaves, deletedRecordIDs: $0.deleted,
-        failedRecordDeletes: $0.failedDeletes)
+        savedRecords: $0.saved,
+        failedRecordSaves: $0.failedSaves.filter { isWhole || settled.contains($0.record.recordID.model) },
+        deletedRecordIDs: $0.deleted,
+        failedRecordDeletes: $0.failedDeletes.filter { isWhole || settled.contains($0.key.model) })
     }
   }
 }

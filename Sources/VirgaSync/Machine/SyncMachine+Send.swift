@@ -108,9 +108,11 @@ extension SyncMachine {
   mutating func settle(_ part: BatchPart, _ result: Result<[ItemOutcome], SyncFailure>) {
     switch result {
     case .success(let outcomes):
-      for outcome in outcomes { settle(outcome) }
+      let tooMany = itemsToSendAgain(of: part, outcomes)
+      for outcome in outcomes where !tooMany.contains(outcome.record) { settle(outcome) }
       noteStateChange()
-      queue(.tell(.sentRecords(part, failed: nil)))
+      let settled = part.filtered { !tooMany.contains($0) }
+      if settled.count > 0 { queue(.tell(.sentRecords(settled, failed: nil))) }
     case .failure(let failure):
       switch failure.kind {
       case .limitExceeded, .rejected, .broken:
@@ -126,6 +128,18 @@ extension SyncMachine {
       default: fail(failure)
       }
     }
+  }
+
+  /// Takes items that were too much for their request out of it, and sends them in smaller ones: only an item that is
+  /// too much alone is the app's to know of.
+  private mutating func itemsToSendAgain(of part: BatchPart, _ outcomes: [ItemOutcome]) -> Set<RecordID> {
+    let tooMany = Set(outcomes.lazy.filter { $0.failure?.kind == .limitExceeded }.map(\.record))
+    guard !tooMany.isEmpty, part.count > 1, !part.isAtomic else { return [] }
+    let rest = part.filtered { tooMany.contains($0) }
+    let parts = rest.count < part.count ? [rest] : rest.divided() ?? []
+    guard !parts.isEmpty else { return [] }
+    updateSend { $0.parts.insert(contentsOf: parts, at: 0) }
+    return tooMany
   }
 
   /// The service broke down on what cannot be divided further: a record that it cannot take, or it takes none.

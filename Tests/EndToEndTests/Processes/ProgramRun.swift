@@ -17,11 +17,10 @@ final class ProgramRun: Sendable {
     var description: String
   }
 
-  /// The program lies beside the tests.
-  static let path: String = {
-    let tests = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-    return tests.deletingLastPathComponent().appendingPathComponent("virga").path
-  }()
+  /// The programs lie beside the tests.
+  private static let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    .deletingLastPathComponent()
+  static var path: String { folder.appendingPathComponent("virga").path }
 
   let process: pid_t
   private let input: Mutex<Int32>
@@ -29,13 +28,14 @@ final class ProgramRun: Sendable {
   private let errors: Collected
   private let code = Collected.Value<Int32>()
 
-  init(_ arguments: [String], environment: [String: String] = [:]) throws {
+  /// - Parameter program: Another one than `virga`.
+  init(_ arguments: [String], program: String = "virga", environment: [String: String] = [:]) throws {
     var variables = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"]
     for name in ["LD_LIBRARY_PATH", "LLVM_PROFILE_FILE", "TSAN_OPTIONS", "ASAN_OPTIONS"] {
       variables[name] = ProcessInfo.processInfo.environment[name]
     }
     variables.merge(environment) { _, new in new }
-    let (process, pipes) = try Self.start(arguments, variables)
+    let (process, pipes) = try Self.start(Self.folder.appendingPathComponent(program).path, arguments, variables)
     self.process = process
     input = Mutex(pipes.input)
     output = Collected(pipes.output)
@@ -58,7 +58,7 @@ final class ProgramRun: Sendable {
   private static let starting = Mutex(())
 
   private static func start(
-    _ arguments: [String], _ variables: [String: String]
+    _ path: String, _ arguments: [String], _ variables: [String: String]
   ) throws -> (pid_t, (input: Int32, output: Int32, errors: Int32)) {
     var words = ([path] + arguments).map { strdup($0) } + [nil]
     var pairs = variables.sorted { $0.key < $1.key }.map { strdup("\($0.key)=\($0.value)") } + [nil]
@@ -124,8 +124,10 @@ final class ProgramRun: Sendable {
   }
 
   /// Runs the program to its end, without input.
-  static func run(_ arguments: [String], environment: [String: String] = [:]) async throws -> End {
-    let run = try ProgramRun(arguments, environment: environment)
+  static func run(
+    _ arguments: [String], program: String = "virga", environment: [String: String] = [:]
+  ) async throws -> End {
+    let run = try ProgramRun(arguments, program: program, environment: environment)
     run.closeInput()
     return await run.end()
   }

@@ -1,0 +1,49 @@
+import CloudKit
+import Foundation
+
+// The shape of an app with encrypted fields: a second set of values on the same record.
+
+struct Secret {
+  static let zoneID = CKRecordZone.ID(zoneName: "Vault", ownerName: CKCurrentUserDefaultName)
+  let record: CKRecord
+
+  init(named name: String) {
+    record = CKRecord(recordType: "Secret", recordID: CKRecord.ID(recordName: name, zoneID: Secret.zoneID))
+  }
+
+  init(_ record: CKRecord) { self.record = record }
+
+  var phone: String? {
+    get { record.encryptedValues["phone"] }
+    nonmutating set { record.encryptedValues["phone"] = newValue }
+  }
+
+  var label: String? {
+    get { record["label"] as? String }
+    nonmutating set { record["label"] = newValue as CKRecordValue? }
+  }
+}
+
+func vaultApp(_ action: String, _ words: [String]) async throws {
+  let database = CKContainer.default().privateCloudDatabase
+  switch action {
+  case "put":
+    _ = try await database.modifyRecordZones(saving: [CKRecordZone(zoneID: Secret.zoneID)], deleting: [])
+    let secret = Secret(named: words[0])
+    secret.label = words[1]
+    secret.phone = words[2]
+    _ = try await database.save(secret.record)
+  case "get":
+    let secret = Secret(try await database.record(for: Secret(named: words[0]).record.recordID))
+    print("secret: \(secret.label ?? "") \(secret.phone ?? "")")
+    print("plain value: \(secret.record["phone"] == nil ? "none" : "there")")
+  case "search":
+    do {
+      let query = CKQuery(recordType: "Secret", predicate: NSPredicate(format: "phone == %@", words[0]))
+      _ = try await database.records(matching: query, inZoneWith: Secret.zoneID)
+    } catch let error as CKError {
+      print("refused: \(error.code == .invalidArguments || error.code == .serverRejectedRequest)")
+    }
+  default: break
+  }
+}
