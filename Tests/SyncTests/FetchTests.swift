@@ -34,6 +34,29 @@ import VirgaSync
     #expect(world.machine.status.recordsFetched == 203)
   }
 
+  @Test func aZoneWhoseKeysAreMissingIsAskedForWithEachFetch() {
+    var world = MachineWorld()
+    var lacksKeys = true
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase(nil): .databasePage(.success(DatabasePage(modified: [diary], token: "d1")))
+      case .fetchDatabase: .databasePage(.success(DatabasePage(modified: [], token: "d1")))
+      case .fetchZone(diary, nil):
+        .zonePage(.success(ZonePage(zone: diary, count: 1, token: "1", lacksKeys: lacksKeys)))
+      case .fetchZone(diary, _) where !lacksKeys: .zonePage(.failure(SyncFailure(.tokenExpired)))
+      case .fetchZone(let zone, _): .zonePage(.success(ZonePage(zone: zone, count: 0, token: "1", lacksKeys: true)))
+      default: MachineWorld.success(step)
+      }
+    }
+    for _ in 0..<2 {
+      #expect(world.fetch() == .some(nil))
+      #expect(world.machine.state.unfetchedZones == [diary])
+    }
+    lacksKeys = false
+    #expect(world.fetch() == .some(nil))
+    #expect(world.machine.state.unfetchedZones.isEmpty)
+  }
+
   /// C118: whatever was reported last, the next process goes on from there.
   @Test func aFetchThatIsCutOffGoesOnFromTheLastPage() throws {
     var world = MachineWorld()

@@ -9,6 +9,13 @@ package struct AccountKeys: Sendable {
 }
 
 extension AccountClient {
+  /// Adds texts for those who read a zone, and answers all that is there, and who the caller is to them.
+  package func zoneKeyItems(
+    of zone: KeyMessages.Zone, adding items: [KeyMessages.Item]
+  ) async throws -> KeyMessages.Items {
+    try await authorized("keys", KeyMessages.Request(zone: zone, add: items))
+  }
+
   /// Adds texts for the account's devices, or for those who read a zone, and answers all that is there.
   package func keyItems(of zone: KeyMessages.Zone?, adding items: [KeyMessages.Item]) async throws -> [KeyMessages.Item]
   {

@@ -46,6 +46,12 @@ package enum KeyMessages {
   package struct Items: Codable, Hashable, Sendable {
     /// By name.
     package var items: [Item]
-    package init(items: [Item]) { self.items = items }
+    /// Who the caller is to the zone's container.
+    package var user: UserName?
+
+    package init(items: [Item], user: UserName?) {
+      self.items = items
+      self.user = user
+    }
   }
 }

@@ -71,6 +71,9 @@ extension CKRecord {
       return record.fields[name].flatMap(seal.state)
     }
 
+    /// A key that one of the values needs and the device does not have.
+    var missingKey: KeyID? { seal?.missingKey(for: record) }
+
     mutating func keys(isEncrypted: Bool) -> [String] {
       if isEncrypted { seal?.open(&record) }
       return record.fields.filter { element in

@@ -115,17 +115,13 @@ final class Keyring: Sendable {
     let account = try await accountKeys(makingFirst: false)
     let known = memory.withLock { $0.zones[spot]?.keys ?? [:] }
     var secrets = secrets(of: spot, account)
-    var found = try await accounts.keyItems(of: spot.message, adding: items)
-    if spot.owner == nil {
-      // A server whose data are older than what this device has used is told again.
-      let names = Set(found.compactMap { ZoneItem($0.name)?.key })
-      if let current = secrets.last {
-        let missing = known.values.filter { !names.contains($0.id) }.sorted { $0.id < $1.id }
-        if !missing.isEmpty {
-          found = try await accounts.keyItems(of: spot.message, adding: missing.map { Self.item($0, under: current) })
-        }
-      }
+    let answer = try await accounts.zoneKeyItems(of: spot.message, adding: items)
+    var found = answer.items
+    if spot.owner != nil, let user = answer.user {
+      secrets = ZoneHandover.secrets(secrets, of: user, from: found, holding: account.keychain)
     }
+    let missing = missingItems(in: found, user: answer.user, spot, account, secrets, known)
+    if !missing.isEmpty { found = try await accounts.keyItems(of: spot.message, adding: missing) }
     var zone = Zone(loaded: moment)
     zone.keys = known
     let bySecret = Dictionary(secrets.map { ($0.ownerKey, $0) }) { first, _ in first }
@@ -153,6 +149,27 @@ final class Keyring: Sendable {
     }
     memory.withLock { [zone] in $0.zones[spot] = zone }
     return zone
+  }
+
+  /// What others should find in a zone's list, and do not.
+  private func missingItems(
+    in found: [KeyMessages.Item], user: UserName?, _ spot: Spot, _ account: AccountKeys, _ secrets: [ZoneSecret],
+    _ known: [KeyID: ZoneKey]
+  ) -> [KeyMessages.Item] {
+    guard let current = account.keychain.current else { return [] }
+    if spot.owner != nil {
+      guard let user else { return [] }
+      let names = Set(found.map(\.name))
+      return secrets.map { ZoneHandover.introduction(of: user, key: current, under: $0) }.filter {
+        !names.contains($0.name)
+      }
+    }
+    guard let secret = secrets.last else { return [] }
+    // A server whose data are older than what this device has used is told again.
+    let names = Set(found.compactMap { ZoneItem($0.name)?.key })
+    let lost = known.values.filter { !names.contains($0.id) }.sorted { $0.id < $1.id }
+    return lost.map { Self.item($0, under: secret) }
+      + ZoneHandover.handovers(of: secret, to: found, holding: secrets)
   }
 
   /// The name of a zone's key in the zone's list: `key/ACCOUNTKEY/ZONEKEY`.

@@ -42,12 +42,15 @@ struct ZoneSeal: Sendable {
     }
   }
 
-  /// Whether a record has values whose key is not here.
-  func lacksKey(for record: Record) -> Bool {
-    record.fields.contains { element in
-      guard let (_, head) = Self.sealedBytes(of: element.field) else { return false }
-      return keyring.key(head.key, in: spot) == nil
+  /// A key that one of a record's values needs and that is not here.
+  func missingKey(for record: Record) -> KeyID? {
+    for element in record.fields {
+      guard let (_, head) = Self.sealedBytes(of: element.field), keyring.key(head.key, in: spot) == nil else {
+        continue
+      }
+      return head.key
     }
+    return nil
   }
 
   func state(of field: Field) -> CKRecord.EncryptedValueState? {
@@ -90,7 +93,7 @@ extension CKDatabase {
     for record in records {
       let (model, seal) = record.state.withLock { ($0.record, $0.seal) }
       guard let seal else { continue }
-      if seal.lacksKey(for: model) { try await seal.keyring.load(seal.spot) }
+      if seal.missingKey(for: model) != nil { try await seal.keyring.load(seal.spot) }
       if let share = record as? CKShare, share.url?.fragment == nil {
         try await seal.keyring.load(seal.spot)
         share.completeURL(with: seal.keyring.secret(of: seal.spot))

@@ -179,7 +179,7 @@ final class ZoneFetch: Sendable {
         .success(
           ZonePage(
             zone: zone, count: fetched.modifications.count + fetched.deletions.count, token: fetched.token,
-            moreComing: fetched.moreComing)))
+            moreComing: fetched.moreComing, lacksKeys: fetched.lacksKeys)))
     } catch {
       return .zonePage(.failure(SyncFailure(error)))
     }

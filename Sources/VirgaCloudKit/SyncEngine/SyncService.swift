@@ -11,6 +11,8 @@ struct SyncService: Sendable {
     var deletions: [CKDatabase.RecordZoneChange.Deletion] = []
     var token = ""
     var moreComing = false
+    /// Whether the zone, up to here, has values whose key this device does not have yet.
+    var lacksKeys = false
   }
 
   let database: CKDatabase
@@ -51,16 +53,47 @@ struct SyncService: Sendable {
   }
 
   func zoneChanges(in zone: ZoneID, since token: String?) async throws -> RecordPage {
+    let start = token.map { ZoneToken($0) }
+    if let missing = start?.missing, let seal = database.seal(of: zone) {
+      try await seal.keyring.load(seal.spot)
+      if seal.keyring.key(missing, in: seal.spot) != nil {
+        throw CKError(.changeTokenExpired, "Keys came for values that were fetched before them.")
+      }
+    }
     let page = try await database.recordZonePage(
-      inZoneWith: CKRecordZone.ID(zone), since: token.map { CKServerChangeToken($0) })
+      inZoneWith: CKRecordZone.ID(zone), since: start.map { CKServerChangeToken($0.text) })
     var modifications: [CKDatabase.RecordZoneChange.Modification] = []
     modifications.reserveCapacity(page.records.count)
     for (id, result) in page.records {
       if let record = try await record(id, result) { modifications.append(.init(record: record)) }
     }
+    let missing = start?.missing ?? modifications.lazy.compactMap { $0.record.state.withLock { $0.missingKey } }.first
     return RecordPage(
-      modifications: modifications, deletions: page.deletions, token: page.changeToken.text,
-      moreComing: page.moreComing)
+      modifications: modifications, deletions: page.deletions,
+      token: ZoneToken(text: page.changeToken.text, missing: missing).stored, moreComing: page.moreComing,
+      lacksKeys: missing != nil)
+  }
+
+  /// Where the reader of a zone stopped, and a key that it lacked on the way. Once that key has come, the zone is read
+  /// from its beginning, so that the app is given what it could not be given then.
+  private struct ZoneToken {
+    var text: String
+    var missing: KeyID?
+
+    // No token of a service has this in it.
+    private static let mark = " lacks "
+
+    init(text: String, missing: KeyID?) {
+      self.text = text
+      self.missing = missing
+    }
+
+    init(_ stored: String) {
+      let parts = stored.components(separatedBy: Self.mark)
+      self.init(text: parts[0], missing: parts.count > 1 ? KeyID(parts[1]) : nil)
+    }
+
+    var stored: String { text + (missing.map { Self.mark + $0.rawValue } ?? "") }
   }
 
   /// The record of a page. If its asset failed to come for a reason that passes, such as the network or a full disk, the

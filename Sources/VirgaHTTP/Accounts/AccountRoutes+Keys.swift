@@ -9,6 +9,7 @@ extension AccountRoutes {
     let session = try await session(call)
     let message: KeyMessages.Request = try call.body()
     let place: KeyBook.Place
+    var caller: UserName?
     if let zone = message.zone {
       guard let environment = Environment(rawValue: zone.environment) else {
         throw .badRequest("environment is neither development nor production")
@@ -18,6 +19,7 @@ extension AccountRoutes {
       }
       try authenticator.checkServed(zone.container)
       let user = authenticator.user(of: session.account, in: zone.container)
+      caller = user
       let owner = zone.owner.flatMap { $0 == .defaultOwner ? nil : $0 } ?? user
       let database = DatabaseKey(container: zone.container, environment: environment, owner: owner)
       place = .zone(zone.zone, database, reader: user)
@@ -29,6 +31,6 @@ extension AccountRoutes {
       added.isEmpty
       ? try await authenticator.read { try KeyBook().items(in: place, $0) }
       : try await authenticator.write { try KeyBook().add(added, to: place, in: $0) }
-    return KeyMessages.Items(items: items.map { KeyMessages.Item($0.name, $0.value, added: $0.added) })
+    return KeyMessages.Items(items: items.map { KeyMessages.Item($0.name, $0.value, added: $0.added) }, user: caller)
   }
 }

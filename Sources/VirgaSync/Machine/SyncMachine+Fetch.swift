@@ -178,7 +178,7 @@ extension SyncMachine {
     }
     if page.count > 0 { run?.reportsNow = true }
     guard !page.moreComing else { return }
-    state.unfetchedZones.removeAll { $0 == page.zone }
+    state.unfetchedZones.removeAll { $0 == page.zone && !page.lacksKeys }
     state.rereadZones.remove(page.zone)
     announcedRereads.remove(page.zone)
     noteStateChange()

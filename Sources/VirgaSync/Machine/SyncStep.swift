@@ -200,12 +200,15 @@ package struct ZonePage: Equatable, Sendable {
   package var count: Int
   package var token: String
   package var moreComing: Bool
+  /// Whether the zone has values that the device has no key for yet: it is then asked for again with each fetch.
+  package var lacksKeys: Bool
 
-  package init(zone: ZoneID, count: Int, token: String, moreComing: Bool = false) {
+  package init(zone: ZoneID, count: Int, token: String, moreComing: Bool = false, lacksKeys: Bool = false) {
     self.zone = zone
     self.count = count
     self.token = token
     self.moreComing = moreComing
+    self.lacksKeys = lacksKeys
   }
 }
 

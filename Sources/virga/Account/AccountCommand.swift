@@ -129,7 +129,12 @@ enum AccountCommand {
       return try showOffline(known, because: error, arguments)
     }
     if arguments.has("--json") { return try Terminal.print(json: description) }
-    Terminal.print("Account  \(description.account)\nServer   \(description.server)\nDevices:")
+    Terminal.print("Account  \(description.account)\nServer   \(description.server)")
+    // On all devices of the account the same, unless somebody stood between two of them.
+    if let key = try await client.accountKeys(makingFirst: false).keychain.current {
+      Terminal.print("Key      \(key.fingerprint)")
+    }
+    Terminal.print("Devices:")
     printDevices(description)
   }
 
@@ -215,6 +220,9 @@ enum AccountCommand {
       return try Terminal.print(json: AccountMessages.Enrolled(account: account.account, device: account.device))
     }
     Terminal.print("Joined account \(account.account) as device \(account.device).")
+    if let key = try await client.accountKeys(makingFirst: false).keychain.current {
+      Terminal.print("Key of encrypted values: \(key.fingerprint)\nThe other device shows the same: virga account show")
+    }
   }
 
   private static func approve(_ client: AccountClient, _ arguments: Arguments) async throws {

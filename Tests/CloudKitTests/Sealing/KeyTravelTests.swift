@@ -256,6 +256,85 @@ import VirgaWire
     #expect(record.encryptedValues["text"] as? String == "shared secret")
   }
 
+  @Test func participantsGoOnAfterTheOwnerRemovedADevice() async throws {
+    let laptop = try await phone.joined(as: "laptop")
+    let bob = try server.device("bob")
+    let root = entry("root", secret: "first")
+    _ = try await phone.database.save(root)
+    let share = CKShare(rootRecord: root)
+    share.publicPermission = .readWrite
+    _ = try await laptop.database.modifyRecords(saving: [root, share], deleting: [])
+    let url = try #require(share.url)
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    let shared = bob.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    let id = CKRecord.ID(recordName: "root", zoneID: zoneID)
+    let theirs = try await shared.record(for: id)
+    #expect(theirs.encryptedValues["text"] as? String == "first")
+
+    try await phone.removeDevice(named: "laptop")
+    server.advance(by: .seconds(60))
+    let before = try await zoneKey(of: "root")
+    let mine = try await phone.database.record(for: root.recordID)
+    mine.encryptedValues["text"] = "second"
+    _ = try await phone.database.save(mine)
+    #expect(try await zoneKey(of: "root") != before)
+    let read = try await shared.record(for: id)
+    #expect(read.encryptedValues["text"] as? String == "second")
+    // Both devices of Bob write with the new key, the one that comes now as well.
+    let later = try await bob.joined(as: "bobs laptop")
+    let onLater = try await later.container.sharedCloudDatabase.record(for: id)
+    #expect(onLater.encryptedValues["text"] as? String == "second")
+    onLater.encryptedValues["text"] = "third"
+    _ = try await later.container.sharedCloudDatabase.save(onLater)
+    #expect(try await zoneKey(of: "root") != before)
+    #expect(try await text(of: "root", on: phone) == "third")
+    // The address has another key in it from now on.
+    let again = try #require(try await phone.database.record(for: share.recordID) as? CKShare)
+    #expect(again.url?.fragment != nil && again.url != url)
+  }
+
+  @Test func engineReadsAZoneAgainOnceAKeyHasComeThatItLacked() async throws {
+    let laptop = try await phone.joined(as: "laptop")
+    _ = try await phone.database.save(entry("one", secret: "first"))
+    let giveBack = try laptop.forgetKeys()
+    try await server.forgetKeys("grant/")
+    let service = SyncService(laptop.database)
+    let id = zone.zoneID.model
+    let page = try await service.zoneChanges(in: id, since: nil)
+    #expect(page.lacksKeys && page.modifications.first?.record["title"] as? String == "plain")
+    #expect(page.modifications.first?.record.encryptedValues["text"] == nil)
+    server.advance(by: .seconds(60))
+    let next = try await service.zoneChanges(in: id, since: page.token)
+    #expect(next.lacksKeys && next.modifications.isEmpty)
+    try giveBack()
+    server.advance(by: .seconds(60))
+    let error = await #expect(throws: CKError.self) { try await service.zoneChanges(in: id, since: next.token) }
+    #expect(error?.code == .changeTokenExpired)
+    let whole = try await service.zoneChanges(in: id, since: nil)
+    #expect(whole.modifications.first?.record.encryptedValues["text"] as? String == "first" && !whole.lacksKeys)
+  }
+
+  @Test func aServerThatLostKeysIsToldThemAgain() async throws {
+    let laptop = try await phone.joined(as: "laptop")
+    let tablet = try await phone.joined(as: "tablet")
+    _ = try await phone.database.save(entry("one", secret: "first"))
+    #expect(try await text(of: "one", on: laptop) == "first")
+    try await phone.removeDevice(named: "tablet")
+    server.advance(by: .seconds(60))
+    _ = try await phone.database.save(entry("two", secret: "second"))
+    #expect(try await text(of: "two", on: laptop) == "second")
+    _ = tablet
+    // As after a backup that is older than the second key.
+    try await server.forgetKeys("after/")
+    server.advance(by: .seconds(60))
+    _ = try await phone.database.save(entry("three", secret: "third"))
+    let watch = try await laptop.joined(as: "watch")
+    for (name, secret) in [("one", "first"), ("two", "second"), ("three", "third")] {
+      #expect(try await text(of: name, on: watch) == secret)
+    }
+  }
+
   @Test func strangersAreNotShownAZonesKeys() async throws {
     _ = try await phone.database.save(entry("one", secret: "first"))
     let owner = try await phone.container.userRecordID().recordName
