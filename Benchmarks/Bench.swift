@@ -10,9 +10,11 @@ enum Bench {
       if arguments.contains("--help") {
         print(
           """
-          usage: bench [--counts | --store | --repeat KIND COUNT]
+          usage: bench [--counts | --store | --queries | --storm | --repeat KIND COUNT]
             --counts  only the exact counts, compared with Benchmarks/thresholds.json
             --store   only the store, without rules and HTTP
+            --queries only queries and lookups among few and many records, and reads of what others share
+            --storm   only the conflicts of many clients
             --repeat  one kind of request (save, batch, lookup or page) over and over in this process, for a profiler
           """)
         return 0
@@ -23,6 +25,13 @@ enum Bench {
       }
       if arguments.first == "--repeat", arguments.count == 3, let count = Int(arguments[2]) {
         try await Counts.repeatRequest(arguments[1], count: count)
+        return 0
+      }
+      if arguments.contains("--queries") || arguments.contains("--storm") {
+        let server = try ServerUnderTest()
+        defer { server.stop() }
+        if arguments.contains("--queries") { try measureQueries(server) }
+        if arguments.contains("--storm") { try measureStorm(server, saveRate: nil) }
         return 0
       }
       if !arguments.contains("--counts") { try measure() }
@@ -65,6 +74,8 @@ enum Bench {
     report("one-record save, 1 client", "\(microseconds(one.median)) µs", one.median / append, "of one durable append")
     let sixteen = try Workload.singleSaves(clients: 16, each: 300, zone: "Single", to: server)
     report("one-record saves, 16 clients", "\(Int(sixteen.rate))/s", sixteen.rate / one.rate, "of one client's rate")
+    try measureStorm(server, saveRate: sixteen.rate)
+    try measureQueries(server)
 
     let latency = try Workload.pushLatency(zone: "Single", on: server)
     report("push after the commit (median)", "\(microseconds(latency.push)) µs")
@@ -76,6 +87,28 @@ enum Bench {
 
     let parked = try Workload.parkedPolls(1_000, on: server)
     report("one parked poll", "\(parked / 1_024) KB")
+  }
+
+  private static func measureQueries(_ server: ServerUnderTest) throws {
+    try QueryCost.measure(on: server)
+    try SharedReads.measure(in: server.folder.appending(path: "shared").path)
+  }
+
+  /// - Parameter saveRate: One-record saves a second by as many clients; measured if it is not known yet.
+  private static func measureStorm(_ server: ServerUnderTest, saveRate: Double?) throws {
+    var rate = saveRate
+    if rate == nil {
+      try Workload.makeZone("Single", on: server)
+      rate = try Workload.singleSaves(clients: 16, each: 300, zone: "Single", to: server).rate
+    }
+    let storm = try ConflictStorm.run(each: 300, on: server)
+    report(
+      "conflict storm, 16 clients", "\(Int(storm.rate)) updates/s", storm.rate / (rate ?? storm.rate),
+      "of 16 clients' saves without conflicts")
+    report(
+      "conflicts met for each update", String(format: "%.2f", storm.conflictsPerUpdate) + ", \(storm.lost) updates lost"
+    )
+    if storm.lost != 0 { throw BenchError("\(storm.lost) accepted updates are not in the records") }
   }
 
   static func report(_ what: String, _ value: String, _ ratio: Double? = nil, _ of: String = "") {

@@ -23,7 +23,6 @@ struct RecordEvent {
 struct RecordEvents: OptionSet, Hashable {
   let rawValue: Int
 
-  static let all = RecordEvents(rawValue: 7)
   private static let words = ["create", "update", "delete"]
 
   init(rawValue: Int) { self.rawValue = rawValue }

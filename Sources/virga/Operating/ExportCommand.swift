@@ -70,7 +70,7 @@ enum ExportCommand {
         let records = try await records(of: name)
         if name != ZoneName.default.rawValue || !records.isEmpty { zones.append(["zone": name, "records": records]) }
       }
-      let subscriptions = try await call("private", "subscriptions/list", [:])["subscriptions"] as? [Any] ?? []
+      let subscriptions = try await subscriptions(in: "private")
       if !zones.isEmpty || !subscriptions.isEmpty {
         databases.append(describe("private", zones, ["subscriptions": subscriptions]))
       }
@@ -79,10 +79,17 @@ enum ExportCommand {
         (name: "database", value: "public"), (name: "user", value: user),
       ]
       let made = try ProtocolJSON.object(try await access.send("GET", "zone-records", query: query))
-      if let records = made["records"] as? [Any], !records.isEmpty {
-        databases.append(describe("public", [["zone": ZoneName.default.rawValue, "records": records]], [:]))
+      let records = made["records"] as? [Any] ?? []
+      let watched = try await self.subscriptions(in: "public")
+      if !records.isEmpty || !watched.isEmpty {
+        let zones = [["zone": ZoneName.default.rawValue, "records": records] as [String: Any]]
+        databases.append(describe("public", zones, ["subscriptions": watched]))
       }
       return databases
+    }
+
+    private func subscriptions(in database: String) async throws -> [Any] {
+      try await call(database, "subscriptions/list", [:])["subscriptions"] as? [Any] ?? []
     }
 
     private func describe(_ database: String, _ zones: [[String: Any]], _ more: [String: Any]) -> [String: Any] {

@@ -72,12 +72,16 @@ enum RecordsCommand {
     /// Performs an operation of the web service in the zone.
     /// - Throws: If the whole or the first item that failed did.
     func call(_ operation: String, _ request: [String: Any]) async throws -> [[String: Any]] {
+      try RecordsCommand.records(try await answer(operation, request))
+    }
+
+    /// The same with all of the answer.
+    func answer(_ operation: String, _ request: [String: Any]) async throws -> [UInt8] {
       var body = request
       body["zoneID"] = ["zoneName": zoneName]
-      let answer = try await access.send(
+      return try await access.send(
         "POST", "operate", query: choice.query + [(name: "operation", value: operation)],
         body: try ProtocolJSON.bytes(body))
-      return try RecordsCommand.records(answer)
     }
 
     func versions() async throws -> [[String: Any]] {
@@ -132,7 +136,17 @@ enum RecordsCommand {
       let isDescending = field.hasPrefix("-")
       body["sortBy"] = [["fieldName": isDescending ? String(field.dropFirst()) : field, "ascending": !isDescending]]
     }
-    try place.show(try await place.call("records/query", ["query": body, "resultsLimit": limit]))
+    // The service ends a page where it likes.
+    var left = limit
+    var request: [String: Any] = ["query": body]
+    repeat {
+      request["resultsLimit"] = left
+      let answer = try await place.answer("records/query", request)
+      let found = try records(answer)
+      try place.show(found)
+      left -= found.count
+      request["continuationMarker"] = try ProtocolJSON.object(answer)["continuationMarker"]
+    } while left > 0 && request["continuationMarker"] != nil
   }
 
   private static func put(_ place: Place) async throws {

@@ -47,6 +47,15 @@ import VirgaAuth
       "subscriptions/modify",
       #"{"operations":[{"operationType":"create","subscription":{"subscriptionID":"all-\#(text)","subscriptionType":"database"}}]}"#
     )
+    // What is watched in the public database is the person's as well.
+    for database in ["private", "public"] {
+      let kind = #""subscriptionType":"query","query":{"recordType":"Note"},"firesOn":["create"]"#
+      let subscription = #"{"subscriptionID":"\#(database)-\#(text)",\#(kind)}"#
+      let answer = try client.call(
+        "subscriptions/modify", #"{"operations":[{"operationType":"create","subscription":\#(subscription)}]}"#,
+        in: database)
+      #expect("\(answer)".contains("serverErrorCode") == false, "\(answer)")
+    }
     return client
   }
 
@@ -75,7 +84,10 @@ import VirgaAuth
     let exported = try await ProgramRun.run(["export", ann, export, "--data", server.data])
     #expect(exported.output == "Exported 3 records and 1 assets to \(export).\n", "\(exported.errors)")
     let json = try String(contentsOfFile: export + "/export.json", encoding: .utf8)
-    #expect(json.contains("second annswords") && json.contains("all-annswords") && !json.contains("bobswords"))
+    #expect(!json.contains("bobswords"))
+    for part in ["second annswords", "all-annswords", "private-annswords", "public-annswords"] {
+      #expect(json.contains(part))
+    }
     #expect(try FileManager.default.contentsOfDirectory(atPath: export + "/assets").count == 1)
 
     #expect(try await ProgramRun.run(["erase", ann, "--data", server.data, "--yes"]).code == 75)
@@ -99,7 +111,9 @@ import VirgaAuth
     let again = server.folder.path + "/again"
     #expect(try await ProgramRun.run(["export", bob, again, "--data", server.data]).code == 0)
     let text = try String(contentsOfFile: again + "/export.json", encoding: .utf8)
-    #expect(text.contains("second annswords") && text.contains("all-annswords"))
+    for part in ["second annswords", "all-annswords", "private-annswords", "public-annswords"] {
+      #expect(text.contains(part))
+    }
     let assets = try bytes(of: again + "/assets")
     #expect(assets.range(of: Data("asset of annswords".utf8)) != nil)
   }

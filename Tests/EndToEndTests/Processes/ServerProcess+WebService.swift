@@ -14,7 +14,7 @@ final class WebService {
     let tokens = try JSONDecoder().decode(AccountMessages.Tokens.self, from: Data(end.output.utf8))
     let encoded = tokens.webAuthToken.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
     query = "?ckAPIToken=\(tokens.apiToken)&ckWebAuthToken=\(encoded)"
-    path = "/database/1/\(container)/development/private/"
+    path = "/database/1/\(container)/development/"
     connection = try RawConnection(port: server.port)
   }
 
@@ -25,8 +25,11 @@ final class WebService {
   }
 
   /// Posts a JSON object and gives the answer's status and object.
-  func call(_ operation: String, _ body: String = "{}") throws -> (status: Int, json: [String: Any]) {
-    let response = try connection.request(requestBytes("POST", path + operation + query, body: Array(body.utf8)))
+  func call(
+    _ operation: String, _ body: String = "{}", in database: String = "private"
+  ) throws -> (status: Int, json: [String: Any]) {
+    let target = "\(path)\(database)/\(operation)\(query)"
+    let response = try connection.request(requestBytes("POST", target, body: Array(body.utf8)))
     let json = try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any]
     return (response.status, json ?? [:])
   }

@@ -37,4 +37,33 @@ import VirgaWire
     let answer = try await world.send("GET", world.path(.recordsQuery), [])
     #expect(answer.status == 405)
   }
+
+  /// As CloudKit JS states a subscription, and as the reference shows the push.
+  @Test func aSubscriptionToAQueryTravelsBothWays() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let type = RecordChange(name: "first", type: "Trip", fields: [FieldChange("nights", Field(.int64(1)))])
+    _ = try await world.save([type])
+    let target = try await world.makePushTarget()
+    let filter = #"{"comparator":"GREATER_THAN","fieldName":"nights","fieldValue":{"value":2,"type":"INT64"}}"#
+    let query = #"{"recordType":"Trip","filterBy":[\#(filter)]}"#
+    let info = #"{"alertBody":"A long trip","additionalFields":["nights"]}"#
+    let subscription =
+      #"{"subscriptionID":"long","subscriptionType":"query","query":\#(query),"zoneWide":true,"firesOn":["create"],"#
+      + #""notificationInfo":\#(info)}"#
+    let made = try await world.call(
+      .subscriptionsModify, #"{"operations":[{"operationType":"create","subscription":\#(subscription)}]}"#)
+    #expect(made.text == #"{"subscriptions":[\#(subscription)]}"#)
+    #expect(try await world.call(.subscriptionsList, "{}").text.contains(subscription))
+    let body =
+      #"{"zoneID":"Trips","operations":[{"operationType":"create","record":{"recordName":"r","recordType":"Trip","#
+      + #""fields":{"nights":{"value":3}}}}]}"#
+    #expect(try await world.call(.recordsModify, body, query: "?clientId=writer").status == 200)
+    // Another subscription of this client tells of the zone.
+    let pushes = [try await world.send("GET", target).text, try await world.send("GET", target).text]
+    let push = try #require(pushes.first { $0.contains(#""qry""#) })
+    #expect(push.hasPrefix(#"{"aps":{"alert":{"body":"A long trip"}},"ck":{"cid":"#))
+    #expect(push.contains(#""qry":{"sid":"long","rid":"r","zid":"Trips","zoid":"#))
+    #expect(push.hasSuffix(#""dbs":2,"fo":1,"af":{"nights":3}}}}"#))
+  }
 }
