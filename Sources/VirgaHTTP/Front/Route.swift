@@ -91,7 +91,8 @@ enum Route: Hashable, Sendable {
   private static func call(
     _ container: String, _ environment: String, _ scope: DatabaseScope, _ operation: ArraySlice<String>
   ) -> Route {
-    let name = operation.joined(separator: "/")
+    let (first, last) = (operation.first ?? "", operation.last ?? "")
+    let name = operation.count == 2 ? "\(first)/\(last)" : operation.joined(separator: "/")
     guard let known = Operation(rawValue: name) else { return .notFound("there is no operation \(quoted(name))") }
     guard let environment = Environment(rawValue: environment) else {
       return .notFound("there is no environment \(quoted(environment))")

@@ -94,3 +94,11 @@ public struct DeviceID: Identifier {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 }
+
+extension DefaultStringInterpolation {
+  /// Keys are joined from names in every request; the general way through `description` takes ten times as long.
+  public mutating func appendInterpolation(_ name: some Identifier) { appendInterpolation(name.rawValue) }
+
+  /// The same.
+  public mutating func appendInterpolation(_ environment: Environment) { appendInterpolation(environment.rawValue) }
+}

@@ -18,18 +18,18 @@ struct FieldSeal {
   static let mark: UInt8 = 1
 
   private let cipher: (any FieldCipher)?
-  private let place: [UInt8]
+  private let database: DatabaseKey
+  private let zone: ZoneName
 
   init(_ database: DatabaseKey, _ zone: ZoneName, context: CallContext) {
     cipher = context.cipher
-    guard cipher != nil else {
-      place = []
-      return
-    }
-    let parts = [
-      database.container.rawValue, database.environment.rawValue, database.owner?.rawValue ?? "", zone.rawValue,
-    ]
-    place = Array(parts.joined(separator: "\n").utf8)
+    self.database = database
+    self.zone = zone
+  }
+
+  /// What the values of a record belong to.
+  private func place(of record: RecordName) -> String {
+    "\(database.container)\n\(database.environment)\n\(database.owner ?? "")\n\(zone)\n\(record)"
   }
 
   /// Whether stored fields have encrypted values: the JSON begins behind a mark then.
@@ -72,6 +72,7 @@ struct FieldSeal {
   private func rewrite(
     _ json: [UInt8], of record: RecordName, _ replace: (_ value: [UInt8], _ place: [UInt8]) throws -> [UInt8]
   ) throws -> [UInt8] {
+    let recordPlace = place(of: record)
     var reader = JSONReader(json)
     var writer = JSONWriter(capacity: json.count + 128)
     writer.beginObject()
@@ -83,7 +84,7 @@ struct FieldSeal {
         writer.raw(raw)
         continue
       }
-      let place = place + Array("\n\(record)\n\(name)".utf8)
+      let place = Array("\(recordPlace)\n\(name)".utf8)
       writer.beginObject()
       writer.key("value")
       writer.raw(try replace(value, place))

@@ -7,8 +7,8 @@ extension ReadTransaction {
     of type: RecordType, container: ContainerID, environment: Environment
   ) throws -> RecordTypeSchema? {
     let key = schemaKey(of: type, container: container, environment: environment)
-    return try entity(.recordType, key: key).map {
-      try RecordTypeSchema(type, of: container, in: environment, reading: $0.value)
+    return try entity(.recordType, key: key) {
+      try RecordTypeSchema(type, of: container, in: environment, reading: $0)
     }
   }
 

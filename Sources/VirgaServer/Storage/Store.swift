@@ -71,6 +71,9 @@ public protocol ReadTransaction: AnyObject {
     _ body: (IndexEntry, StoredRecord) throws -> Bool) throws
 
   func entity(_ kind: Entity.Kind, key: String) throws -> Entity?
+  /// What `read` makes of an entity's value; a store may remember that until the entity changes, so `read` depends on
+  /// nothing else.
+  func entity<Value: Sendable>(_ kind: Entity.Kind, key: String, as read: ([UInt8]) throws -> Value) throws -> Value?
   /// All entities of a kind with that owner, by key; none for an empty owner.
   func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity]
 
@@ -112,4 +115,12 @@ public protocol WriteTransaction: ReadTransaction {
   /// the token beyond `Limits.notificationsPerTokenMax`. Its number is greater than every earlier one of the store.
   func append(_ notification: NotificationRow) throws
   func removeNotifications(_ ids: [Int64]) throws
+}
+
+extension ReadTransaction {
+  public func entity<Value: Sendable>(
+    _ kind: Entity.Kind, key: String, as read: ([UInt8]) throws -> Value
+  ) throws -> Value? {
+    try entity(kind, key: key).map { try read($0.value) }
+  }
 }

@@ -4,20 +4,24 @@ import VirgaServer
 
 extension SQLiteTransaction {
   func entity(_ kind: Entity.Kind, key: String) throws -> Entity? {
-    // The schema is read by every save.
-    let isCached = isWriter && kind == .recordType
-    if isCached, let known = cache.recordTypes[key] { return known }
     let statement = try statement("SELECT owner, value FROM entity WHERE kind = ? AND key = ?")
     try statement.bind(1, kind.rawValue)
     try statement.bind(2, key)
-    let entity = try statement.first { Entity(kind, key: key, owner: $0.text(0), value: $0.blob(1)) }
-    if isCached { remember(entity, key) }
-    return entity
+    return try statement.first { Entity(kind, key: key, owner: $0.text(0), value: $0.blob(1)) }
   }
 
-  private func remember(_ recordType: Entity?, _ key: String) {
-    cache.makeRoom()
-    cache.recordTypes.updateValue(recordType, forKey: key)
+  func entity<Value: Sendable>(
+    _ kind: Entity.Kind, key: String, as read: ([UInt8]) throws -> Value
+  ) throws -> Value? {
+    // The schema is read by every save.
+    let isCached = isWriter && kind == .recordType
+    if isCached, let known = cache.recordTypes[key] as? Value { return known }
+    let value = try entity(kind, key: key).map { try read($0.value) }
+    if isCached, let value {
+      cache.makeRoom()
+      cache.recordTypes[key] = value
+    }
+    return value
   }
 
   func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity] {
@@ -44,7 +48,7 @@ extension SQLiteTransaction {
     try statement.bind(3, entity.owner)
     try statement.bind(4, entity.value)
     try statement.run()
-    if entity.kind == .recordType { remember(entity, entity.key) }
+    if entity.kind == .recordType { cache.recordTypes[entity.key] = nil }
   }
 
   func removeEntity(_ kind: Entity.Kind, key: String) throws {
@@ -52,7 +56,7 @@ extension SQLiteTransaction {
     try statement.bind(1, kind.rawValue)
     try statement.bind(2, key)
     try statement.run()
-    if kind == .recordType { remember(nil, key) }
+    if kind == .recordType { cache.recordTypes[key] = nil }
   }
 }
 

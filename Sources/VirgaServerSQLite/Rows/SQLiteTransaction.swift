@@ -46,8 +46,8 @@ struct WriterCache {
   var zones: [ZoneKey: ZoneRow] = [:]
   /// The indexes of a zone, by its number.
   var indexes: [Int64: [RecordIndex]] = [:]
-  /// Schema entities by key, also those that are known to be missing.
-  var recordTypes: [String: Entity?] = [:]
+  /// What was read from the entities of record types, by their keys.
+  var recordTypes: [String: any Sendable] = [:]
 
   /// Keeps the caches from growing without end: a full one begins anew.
   mutating func makeRoom() {
