@@ -57,7 +57,9 @@ fuzz: install
 bench: install
 	$(SWIFT) build -c release --product virga
 	$(SWIFT) build -c release --product bench
+	$(SWIFT) build -c release --product bench-client
 	.build/release/bench
+	.build/release/bench-client
 
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests Benchmarks

@@ -134,8 +134,8 @@ import VirgaSync
   /// Apps keep this for years: what one release wrote, each later one reads.
   @Test func theStoredFormIsFixed() throws {
     let stored =
-      #"{"databaseToken":"d","recordZones":[{"name":"diary","owner":"__defaultOwner__"}],"#
-      + #""records":["+0 b","-0 a"],"reread":[],"unfetched":[{"name":"photos","owner":"__defaultOwner__"}],"untracked":false,"#
+      #"{"databaseToken":"d","recordLines":"+0 b\n-0 a\n","recordZones":[{"name":"diary","owner":"__defaultOwner__"}],"#
+      + #""reread":[],"unfetched":[{"name":"photos","owner":"__defaultOwner__"}],"untracked":false,"#
       + #""user":"_alice","version":1,"zoneTokens":[{"token":"t","zone":{"name":"diary","owner":"__defaultOwner__"}}],"#
       + #""zones":[{"kind":"save","zone":{"name":"photos","owner":"__defaultOwner__"}}]}"#
     let state = try JSONDecoder().decode(SyncState.self, from: Data(stored.utf8))
@@ -145,6 +145,16 @@ import VirgaSync
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     #expect(String(decoding: try encoder.encode(state), as: UTF8.self) == stored)
+    let older = stored.replacingOccurrences(of: #""recordLines":"+0 b\n-0 a\n""#, with: #""records":["+0 b","-0 a"]"#)
+    let same = try JSONDecoder().decode(SyncState.self, from: Data(older.utf8))
+    #expect(same.recordChanges == state.recordChanges)
+  }
+
+  @Test func namesThatNoServiceTakesSurviveEncodingToo() throws {
+    var world = MachineWorld()
+    world.save(record("a\nb"), record("a b"), record(""), record("é\r\n"), record("\u{0}"))
+    let state = try JSONDecoder().decode(SyncState.self, from: JSONEncoder().encode(world.machine.state))
+    #expect(Set(state.recordChanges) == Set(world.machine.state.recordChanges))
   }
 
   /// A state of another release costs at worst a fetch from the beginning, never a pending change that is understood.

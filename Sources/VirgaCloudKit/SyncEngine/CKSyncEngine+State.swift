@@ -82,7 +82,12 @@ extension CKSyncEngine {
     }
 
     public var pendingRecordZoneChanges: [PendingRecordZoneChange] {
-      shell.machineState.recordChanges.map { PendingRecordZoneChange($0) }
+      let state = shell.machineState
+      var changes: [PendingRecordZoneChange] = []
+      // Asked for with each batch, and long: no list in between.
+      changes.reserveCapacity(state.records.count)
+      state.forEachRecordChange { changes.append(PendingRecordZoneChange($0)) }
+      return changes
     }
 
     /// Whether the app has changes that it does not list here. Setting it schedules a send; the engine clears it when

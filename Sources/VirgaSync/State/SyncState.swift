@@ -22,6 +22,11 @@ package struct SyncState: Sendable {
   package var zoneChanges: [PendingZoneChange] { zones.entries.map { PendingZoneChange($0.kind, $0.key) } }
   package var recordChanges: [PendingRecordChange] { records.entries.map { PendingRecordChange($0.kind, $0.key) } }
 
+  /// Calls `body` with each pending record in turn. Not generic, so that callers in other modules do not pay for that.
+  package func forEachRecordChange(_ body: (PendingRecordChange) -> Void) {
+    for (record, kind) in records.entries { body(PendingRecordChange(kind, record)) }
+  }
+
   /// Forgets everything that belongs to one user.
   mutating func reset(to user: UserName?) {
     self = SyncState()
@@ -43,11 +48,13 @@ package struct SyncState: Sendable {
 /// What is missing costs a fetch from the beginning at worst. A change of a kind that a reader does not know is
 /// skipped alone.
 ///
-/// Records are texts such as `+0 name`: what to do, the place of their zone in a list, and their name. The state is
-/// written often, and may hold tens of thousands of them.
+/// Records are lines such as `+0 name`: what to do, the place of their zone in a list, and their name. The state is
+/// written often, and may hold a hundred thousand of them, so they are one text: as a list of texts they took ten times
+/// as long. A name with a line break, which no service takes, is in such a list.
 extension SyncState: Codable {
   private enum Key: String, CodingKey {
-    case version, user, zones, recordZones, records, untracked, databaseToken, zoneTokens, unfetched, reread
+    case version, user, zones, recordZones, records, recordLines, untracked, databaseToken, zoneTokens, unfetched
+    case reread
   }
 
   private struct ZoneToken: Codable {
@@ -71,10 +78,13 @@ extension SyncState: Codable {
     user = try values.decodeIfPresent(UserName.self, forKey: .user)
     for change in try list(.zones, of: PendingZoneChange.self) { zones.add(change.kind, change.zone) }
     let recordZones = try values.decodeIfPresent([ZoneID].self, forKey: .recordZones) ?? []
-    for text in try list(.records, of: String.self) {
-      guard let change = PendingRecordChange(text, zones: recordZones) else { continue }
+    func add(_ text: Substring) {
+      guard let change = PendingRecordChange(text, zones: recordZones) else { return }
       records.add(change.kind, change.record)
     }
+    let lines = try values.decodeIfPresent(String.self, forKey: .recordLines) ?? ""
+    for line in Substring(lines).utf8.split(separator: UInt8(ascii: "\n")) { add(Substring(line)) }
+    for text in try list(.records, of: String.self) { add(Substring(text)) }
     hasUntrackedChanges = try values.decodeIfPresent(Bool.self, forKey: .untracked) ?? false
     databaseToken = try values.decodeIfPresent(String.self, forKey: .databaseToken)
     for entry in try list(.zoneTokens, of: ZoneToken.self) { zoneTokens[entry.zone] = entry.token }
@@ -89,18 +99,28 @@ extension SyncState: Codable {
     try values.encode(zoneChanges, forKey: .zones)
     var recordZones: [ZoneID] = []
     var places: [ZoneID: Int] = [:]
+    var lines: [UInt8] = []
+    lines.reserveCapacity(records.count * 24)
     var texts: [String] = []
-    texts.reserveCapacity(records.count)
     for (record, kind) in records.entries {
       let place = places[record.zone] ?? recordZones.count
       if place == recordZones.count {
         places[record.zone] = place
         recordZones.append(record.zone)
       }
-      texts.append("\(kind == .save ? "+" : "-")\(place) \(record.name)")
+      let start = lines.count
+      lines.append(contentsOf: "\(kind.sign)\(place) ".utf8)
+      let nameStart = lines.count
+      var name = record.name.rawValue
+      name.withUTF8 { lines.append(contentsOf: $0) }
+      lines.append(UInt8(ascii: "\n"))
+      guard lines[nameStart..<lines.count - 1].contains(UInt8(ascii: "\n")) else { continue }
+      texts.append(String(decoding: lines[start..<lines.count - 1], as: UTF8.self))
+      lines.removeSubrange(start...)
     }
     try values.encode(recordZones, forKey: .recordZones)
-    try values.encode(texts, forKey: .records)
+    try values.encode(String(decoding: lines, as: UTF8.self), forKey: .recordLines)
+    if !texts.isEmpty { try values.encode(texts, forKey: .records) }
     try values.encode(hasUntrackedChanges, forKey: .untracked)
     try values.encodeIfPresent(databaseToken, forKey: .databaseToken)
     let tokens = zoneTokens.sorted { $0.key < $1.key }.map { ZoneToken(zone: $0.key, token: $0.value) }
@@ -110,9 +130,13 @@ extension SyncState: Codable {
   }
 }
 
+extension PendingKind {
+  fileprivate var sign: String { self == .save ? "+" : "-" }
+}
+
 extension PendingRecordChange {
   /// Reads the text of a state; `nil` for a kind or a form that is not known.
-  fileprivate init?(_ text: String, zones: [ZoneID]) {
+  fileprivate init?(_ text: Substring, zones: [ZoneID]) {
     let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, let place = Int(parts[0].dropFirst()), zones.indices.contains(place) else { return nil }
     let record = RecordID(RecordName(String(parts[1])), in: zones[place])

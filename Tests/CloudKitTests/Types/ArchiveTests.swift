@@ -27,6 +27,25 @@ struct ArchiveTests {
     #expect(copy.changedKeys() == [])
   }
 
+  @Test func systemFieldsAreWrittenAsAllOthersAre() throws {
+    var full = Record(id: RecordID("r \"1\"", in: ZoneID("Notes", owner: "_owner")), type: "Note")
+    full.tag = "3k"
+    full.created = RecordStamp(time: Timestamp(milliseconds: -5), user: "_a", device: "iCloud")
+    full.modified = RecordStamp(time: Timestamp(milliseconds: 1_790_000_000_000), user: "_b", device: "a/b\u{1}é")
+    full.parent = Reference(recordName: "p")
+    full.share = Reference(recordName: "s", action: .deleteSelf, zone: ZoneID("Other", owner: "_x"))
+    full.shortGUID = "guid"
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    for record in [Record(id: RecordID("r", in: ZoneID("Notes", owner: "_owner")), type: "Note"), full] {
+      let state = CKRecord.State(record)
+      let json = try #require(state.systemFieldsJSON)
+      let plain = String(decoding: try encoder.encode(ArchivedRecord(state)), as: UTF8.self)
+      #expect(String(decoding: json, as: UTF8.self) == plain.replacingOccurrences(of: "\\/", with: "/"))
+      #expect(try JSONDecoder().decode(ArchivedRecord.self, from: Data(json)).state.record == record)
+    }
+  }
+
   @Test func fullArchiveKeepsEveryValueAndWhatHasChanged() throws {
     let record = fetched([
       "string": .string("s"), "int": .int64(.max), "double": .double(0.1),

@@ -1,0 +1,125 @@
+import Foundation
+import VirgaAuth
+import VirgaCloudKit
+
+/// One thing to measure, in a process of its own.
+struct Step {
+  enum Kind: String { case upload, firstSync, nothing, idle }
+
+  private let kind: Kind
+  private let count: Int
+  private let folder: String
+  private let transport = CountingTransport()
+  private let database: CKDatabase
+
+  /// - Parameter arguments: Kind, count, address of the server, folder.
+  init?(_ arguments: ArraySlice<String>) {
+    let words = Array(arguments)
+    guard words.count == 4, let kind = Kind(rawValue: words[0]), let count = Int(words[1]) else { return nil }
+    self.kind = kind
+    self.count = count
+    folder = words[3]
+    // Idle engines have an account of their own: there is nothing for them to fetch.
+    let home = VirgaHome(path: folder + (kind == .idle ? "/idle" : "/home"))
+    let service = Service(endpoint: words[2], environment: .development, home: home, transport: transport)
+    database = CKContainer("iCloud.virga.bench", on: service).privateCloudDatabase
+  }
+
+  func perform() async throws -> StepResult {
+    switch kind {
+    case .upload: try await upload()
+    case .firstSync: try await firstSync()
+    case .nothing: try await nothing()
+    case .idle: try await idle()
+    }
+  }
+
+  private var zone: CKRecordZone.ID { CKRecordZone.ID(zoneName: "Metrics\(count)") }
+
+  private func engine(_ app: MetricsApp, automatic: Bool = false) -> CKSyncEngine {
+    var configuration = CKSyncEngine.Configuration(database: database, stateSerialization: nil, delegate: app)
+    configuration.automaticallySync = automatic
+    return CKSyncEngine(configuration)
+  }
+
+  private func upload() async throws -> StepResult {
+    let app = try MetricsApp(path: "\(folder)/upload\(count).sqlite", zone: zone)
+    try app.fill(count)
+    let engine = engine(app)
+    engine.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: zone))])
+    let requests = transport.count
+    let meter = Meter()
+    engine.state.add(pendingRecordZoneChanges: try app.unsent().map { .saveRecord($0) })
+    try await engine.sendChanges()
+    var result = StepResult(records: count)
+    try meter.read(into: &result)
+    app.readCosts(into: &result)
+    result.requests = transport.count - requests
+    result.missing = try app.unsent().count
+    result.stateBytes = app.stateBytesMax
+    return result
+  }
+
+  private func firstSync() async throws -> StepResult {
+    let app = try MetricsApp(path: "\(folder)/first\(count).sqlite", zone: zone)
+    let engine = engine(app)
+    let meter = Meter()
+    try await engine.fetchChanges(.init(scope: .zoneIDs([zone])))
+    var result = StepResult(records: count)
+    try meter.read(into: &result)
+    app.readCosts(into: &result)
+    result.requests = transport.count
+    result.missing = count - (try app.count())
+    let pages = transport.feedRequests
+    let alone = Meter()
+    try await transport.download(pages)
+    var baseline = StepResult()
+    try alone.read(into: &baseline)
+    result.baselineSeconds = baseline.seconds
+    return result
+  }
+
+  private func nothing() async throws -> StepResult {
+    let app = try MetricsApp(path: "\(folder)/first\(count).sqlite", zone: zone)
+    var configuration = CKSyncEngine.Configuration(
+      database: database, stateSerialization: try app.storedState(), delegate: app)
+    configuration.automaticallySync = false
+    let engine = CKSyncEngine(configuration)
+    try await sync(engine)
+    let requests = transport.count
+    var times: [Double] = []
+    for _ in 0..<50 {
+      let meter = Meter()
+      try await sync(engine)
+      var result = StepResult()
+      try meter.read(into: &result)
+      times.append(result.seconds)
+    }
+    return StepResult(seconds: times.sorted()[25], requests: (transport.count - requests) / 50)
+  }
+
+  private func sync(_ engine: CKSyncEngine) async throws {
+    try await engine.fetchChanges()
+    try await engine.sendChanges()
+  }
+
+  private func idle() async throws -> StepResult {
+    var engines: [(CKSyncEngine, MetricsApp)] = []
+    for number in 0..<8 {
+      let app = try MetricsApp(path: "\(folder)/idle\(number).sqlite", zone: CKRecordZone.ID(zoneName: "Idle"))
+      let engine = engine(app, automatic: true)
+      try await engine.fetchChanges()
+      engines.append((engine, app))
+    }
+    // Push channels are made, and first fetches end.
+    try await ContinuousClock().sleep(for: .seconds(3))
+    let requests = transport.count
+    let meter = Meter()
+    try await ContinuousClock().sleep(for: .seconds(count))
+    var result = StepResult()
+    try meter.read(into: &result)
+    result.requests = transport.count - requests
+    for (engine, _) in engines { await engine.cancelOperations() }
+    return result
+  }
+}

@@ -1,0 +1,3 @@
+import Glibc
+
+exit(await ClientBench.run(arguments: Array(CommandLine.arguments.dropFirst())))
