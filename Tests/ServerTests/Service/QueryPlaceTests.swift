@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaSchema
@@ -112,7 +113,7 @@ struct QueryPlaceTests {
     let endpoint = Endpoint(
       container: "iCloud.test", environment: .development, scope: .public, operation: .recordsModify)
     let start = CallContext(
-      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix(seed: 5), urls: TestURLs())
+      endpoint: endpoint, principal: .world, now: harness.now, random: SplitMix64(seed: 5), urls: TestURLs())
     let schema = try Schema(
       """
       DEFINE SCHEMA
