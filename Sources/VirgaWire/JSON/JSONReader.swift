@@ -1,4 +1,3 @@
-import Glibc
 import VirgaModel
 
 /// Reads one JSON text from its bytes, each value when it is asked for; nothing is built that nobody wants.
@@ -64,8 +63,8 @@ package struct JSONReader: Sendable {
     let count = keyEnd - keyOffset - 1
     guard count == name.utf8CodeUnitCount else { return false }
     return bytes.withUnsafeBytes { all in
-      guard let start = all.baseAddress else { return false }
-      return memcmp(start + keyOffset + 1, name.utf8Start, count) == 0
+      for index in 0..<count where all[keyOffset + 1 + index] != name.utf8Start[index] { return false }
+      return true
     }
   }
 
