@@ -93,7 +93,10 @@ let package = Package(
     tests("SchemaTests", ["TestSupport", "VirgaModel", "VirgaSchema"]),
     tests(
       "ServerTests",
-      ["TestSupport", "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite"]),
+      [
+        "TestSupport", "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite",
+        "CSQLite",
+      ]),
     tests(
       "HTTPTests",
       ["TestSupport", "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaHTTP", "CLinux"]),

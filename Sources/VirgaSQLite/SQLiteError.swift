@@ -19,6 +19,8 @@ public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
     case constraint
     /// The disk failed to make written bytes durable; what it holds now is unknown.
     case syncFailed
+    /// The disk failed to read or write.
+    case ioFailed
     case other
   }
 
@@ -57,6 +59,7 @@ public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
     case SQLITE_CONSTRAINT: .constraint
     case SQLITE_IOERR where code >> 8 == 4 || code >> 8 == 5: .syncFailed  // IOERR_FSYNC, IOERR_DIR_FSYNC
     case SQLITE_IOERR where systemError == noSpaceLeft: .full
+    case SQLITE_IOERR: .ioFailed
     default: .other
     }
   }

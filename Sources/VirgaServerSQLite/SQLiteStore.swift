@@ -179,7 +179,7 @@ public final class SQLiteStore: Store {
     case .full: .full("no space is left for \(path)")
     case .readOnly, .cannotOpen: .unwritable("\(path) cannot be opened for writing: \(error.message)")
     case .busy: .inUse("\(path) is locked by another program")
-    case .syncFailed, .constraint, .other: StoreError(error)
+    case .syncFailed, .ioFailed, .constraint, .other: StoreError(error)
     }
   }
 }

@@ -14,7 +14,8 @@ extension StoreError {
       case .busy: .busy("another program holds the database")
       case .full: .full("no space is left for the database")
       case .corrupt, .notADatabase: .damaged("the database is damaged: \(error.message)")
-      case .syncFailed: .damaged("the disk did not keep what was written; restart once it is sound")
+      case .syncFailed: .diskFailed("the disk did not keep what was written; restart once it is sound")
+      case .ioFailed: .diskFailed("the disk failed: \(error.message)")
       case .readOnly, .cannotOpen: .unwritable("the database cannot be written: \(error.message)")
       case .constraint, .other: .other(error.description)
       }

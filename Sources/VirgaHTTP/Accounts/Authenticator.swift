@@ -332,7 +332,9 @@ extension ServiceError {
   init(accountsError error: any Error) {
     switch error {
     case let error as ServiceError: self = error
-    case StoreError.full: self.init(.quotaExceeded, "the server's disk is full")
+    case StoreError.full: self.init(.tryAgainLater, "the server's disk is full", retryAfterSeconds: 30)
+    case StoreError.diskFailed:
+      self.init(.tryAgainLater, "the server's disk fails: nothing was saved", retryAfterSeconds: 60)
     case StoreError.busy: self.init(.tryAgainLater, "the server is busy", retryAfterSeconds: 1)
     case StoreError.closed: self.init(.tryAgainLater, "the server is stopping", retryAfterSeconds: 5)
     default: self.init(.internalError, "the server cannot reach its accounts")

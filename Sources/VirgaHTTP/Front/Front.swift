@@ -168,6 +168,9 @@ package final class Front: HTTPHandler {
     case StoreError.full:
       configuration.log("\(what): no space is left for the data; request \(uuid)")
       return ServiceError(.tryAgainLater, "the server's disk is full", retryAfterSeconds: 30)
+    case StoreError.diskFailed(let text):
+      configuration.log("\(what): \(text); request \(uuid)")
+      return ServiceError(.tryAgainLater, "the server's disk fails: nothing was saved", retryAfterSeconds: 60)
     default:
       configuration.log("\(what): \(error); request \(uuid)")
       return ServiceError(.internalError, "the server could not do this; its log has more under \(uuid)")

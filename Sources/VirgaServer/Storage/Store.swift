@@ -19,6 +19,8 @@ public protocol Store: AnyObject, Sendable {
 public enum StoreError: Error, Hashable, Sendable {
   /// No space is left; the write was undone.
   case full(String)
+  /// The disk failed to read, write or keep something; the write was undone.
+  case diskFailed(String)
   /// The file is damaged or cannot be read.
   case damaged(String)
   /// The data were written by a newer version; the numbers are those of the layout.

@@ -74,6 +74,7 @@ struct Storage: Sendable {
     case StoreError.unwritable(let text): Failure(.unwritable, text)
     case StoreError.full(let text): Failure(.full, text)
     case StoreError.damaged(let text): Failure(.damaged, text)
+    case StoreError.diskFailed(let text): Failure(.internalError, text)
     case StoreError.newerVersion(let found, let known):
       Failure(
         .newerVersion,
