@@ -57,6 +57,21 @@ extension OpenZone {
   }
 }
 
+extension OpenZone {
+  /// Whether the caller could ever have read an earlier version of a record.
+  ///
+  /// A participant could not if it lay outside of what is shared, or was replaced before the share began.
+  func mayRead(_ version: StoredRecord, of live: StoredRecord, in transaction: any ReadTransaction) throws -> Bool {
+    guard let reach, let row else { return true }
+    guard let grant = try reach.grant(for: version), let share = try transaction.record(grant.share, in: row) else {
+      return false
+    }
+    let later = try transaction.versions(of: live.name, in: row).filter { $0.sequence > version.sequence }
+    let next = later.min { $0.sequence < $1.sequence } ?? live
+    return next.modified.time >= share.created.time
+  }
+}
+
 extension ZoneDeletionReason? {
   fileprivate var text: String {
     switch self {

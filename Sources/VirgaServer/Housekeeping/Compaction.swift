@@ -5,6 +5,7 @@ extension Service {
   package func compact(in transaction: any WriteTransaction, now: Timestamp) throws {
     for database in try transaction.databases() {
       for var zone in try transaction.allZones(of: database.key) {
+        try dropNotes(of: zone, in: transaction)
         let dropped = try transaction.dropTombstones(in: zone, before: now - Limits.tombstoneAge)
         guard let dropped, dropped > zone.floor else { continue }
         zone.floor = dropped
@@ -13,6 +14,26 @@ extension Service {
     }
     try transaction.dropVersions(before: now - Limits.versionAge, keeping: Limits.versionsPerRecordMax)
     try dropReceipts(in: transaction, now: now)
+  }
+
+  /// Drops notes to participants whose every name a later note has too, or that no token is old enough to need.
+  private func dropNotes(of row: ZoneRow, in transaction: any WriteTransaction) throws {
+    guard row.sharing != .none, !row.isDeleted else { return }
+    let members = try transaction.liveShares(of: row).reduce(into: Set<UserName>()) { members, share in
+      members.formUnion(try ShareState(share).members)
+    }
+    for user in members.sorted() {
+      guard let zone = try transaction.sharedZone(row.name, in: row.database, for: user) else { continue }
+      let notes = try transaction.entities(.shareNote, owner: zone.key).map(ShareNote.init)
+      var later: Set<RecordName> = []
+      for note in notes.sorted(by: { $0.first > $1.first }) {
+        let isPast = note.first + Int64(note.names.count) <= row.floor
+        if isPast || note.names.allSatisfy(later.contains) {
+          try transaction.removeEntity(.shareNote, key: note.entity.key)
+        }
+        later.formUnion(note.names)
+      }
+    }
   }
 
   /// Receipts are listed under the day on which they expire; a setting remembers the first day not yet gone through.

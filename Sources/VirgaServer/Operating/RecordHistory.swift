@@ -10,7 +10,12 @@ extension Service {
     guard let row = zone.row else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
     let view = RecordView(zone: zone, context: context)
     let newest = try transaction.record(record, in: row)
-    let versions = try transaction.versions(of: record, in: row)
+    if let newest, let reach = zone.reach, try !reach.sees(newest) {
+      throw ServiceError(.notFound, Reason.recordNotFound)
+    }
+    let versions = try transaction.versions(of: record, in: row).filter { version in
+      try newest.map { try zone.mayRead(version, of: $0, in: transaction) } ?? true
+    }
     let all = (newest.map { [$0] } ?? []) + versions
     guard !all.isEmpty else { throw ServiceError(.notFound, Reason.recordNotFound) }
     return .records(RecordsReply(records: try all.map(view.result)))

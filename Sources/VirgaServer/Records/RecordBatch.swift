@@ -197,9 +197,11 @@ extension RecordBatch {
   ) throws -> RecordFailure {
     var failure = RecordFailure(name, error)
     guard context.wantsExtensions, let live, let row = zone.row else { return failure }
+    if let grants = zone.grants, try !grants.mayRead(live) { return failure }
     failure.serverRecord = try wholeView.envelope(of: live)
     if error.code == .conflict, let sequence = tag?.sequence,
-      let ancestor = try transaction.version(sequence, of: name, in: row), !ancestor.isDeleted
+      let ancestor = try transaction.version(sequence, of: name, in: row), !ancestor.isDeleted,
+      try zone.mayRead(ancestor, of: live, in: transaction)
     {
       failure.ancestorRecord = try wholeView.envelope(of: ancestor)
     }
@@ -227,6 +229,8 @@ extension RecordBatch {
   /// The assets of a record's earlier versions.
   private func assetsKept(of name: RecordName) -> () throws -> [AssetValue] {
     let (row, seal, transaction) = (zone.row, seal, transaction)
+    // Participants were never shown the versions of before.
+    guard zone.reach == nil else { return { [] } }
     return {
       let versions = try row.map { try transaction.versions(of: name, in: $0) } ?? []
       return try versions.filter { !$0.isDeleted }.flatMap { try seal.fields(of: $0).flatMap(\.field.value.assets) }
