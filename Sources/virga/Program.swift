@@ -15,6 +15,7 @@ enum Program {
       account devices      list the account's devices
       account remove ID    remove a device
       account approve CODE sign in the web page that shows a code
+      account accept URL   accept what somebody shares
       account token        print tokens for programs that speak the web service
       schema export        print a container's schema
       schema import        make a file development's schema

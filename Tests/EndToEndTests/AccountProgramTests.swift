@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 import VirgaAuth
 
@@ -174,6 +175,37 @@ import VirgaAuth
     let end = try await ProgramRun.run(server.account("join", String(code), home: "not/yet/there"))
     #expect(end.code == 0, "\(end.errors)")
     #expect(FileManager.default.fileExists(atPath: server.folder.path + "/not/yet/there/device.key"))
+  }
+
+  @Test func aShareIsAcceptedByItsAddress() async throws {
+    let server = try await ServerProcess()
+    let owner = try await WebService(server, home: "owner")
+    let zone = #""zoneID":{"zoneName":"Trips"}"#
+    _ = try owner.call("zones/modify", #"{"operations":[{"operationType":"create","zone":{\#(zone)}}]}"#)
+    let saved = try owner.call(
+      "records/modify",
+      #"{\#(zone),"operations":[{"operationType":"create","record":{"recordName":"trip","recordType":"Trip"}},"#
+        + #"{"operationType":"create","record":{"recordType":"cloudkit.share","forRecord":{"recordName":"trip"},"#
+        + #""publicPermission":"READ_WRITE","fields":{"cloudkit.title":{"value":"Rome"}}}}]}"#)
+    let records = try #require(saved.json["records"] as? [[String: Any]])
+    let guid = try #require(records.last?["shortGUID"] as? String, "\(saved.json)")
+    let address = "\(server.endpoint)/share/iCloud.virga.test/development/\(guid)"
+    let page = try RawConnection(port: server.port).request(
+      requestBytes("GET", "/share/iCloud.virga.test/development/\(guid)"))
+    #expect(page.status == 200 && page.text.contains("Rome"))
+    // The address says where the server is.
+    func accept(_ address: String) async throws -> ProgramRun.End {
+      try await ProgramRun.run(["account", "accept", address, "--home", server.folder.path + "/guest"])
+    }
+    let accepted = try await accept(address)
+    #expect(accepted.output == "Accepted 'Rome' in iCloud.virga.test.\n", "\(accepted.errors)")
+    let guest = try await WebService(server, home: "guest")
+    let zones = try guest.call("zones/list", in: "shared").json["zones"] as? [[String: Any]]
+    #expect(zones?.count == 1)
+    let wrong = try await accept(address + "x")
+    #expect(wrong.code == 1 && wrong.errors.contains("the share was not accepted"))
+    let none = try await accept("https://example.com/somewhere")
+    #expect(none.code == 64 && none.errors.contains("is not the address of a share"))
   }
 
   @Test func homeThatOthersMayReadIsRefused() async throws {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 package import VirgaModel
-import VirgaWire
+package import VirgaWire
 
 /// A device's side of accounts: enrols at first use, keeps a session, pairs with other devices.
 ///
@@ -152,6 +152,34 @@ package actor AccountClient {
   package func settleSignIn(code: String, accepts: Bool) async throws {
     let _: SignInMessages.State = try await authorized(
       "sign-in/settle", SignInMessages.Settle(code: PairingCode.plain(code), accepts: accepts))
+  }
+
+  // MARK: The web service
+
+  /// Performs a call of the web service with this device's session.
+  /// - Throws: `AccountError.refused` if it fails as a whole.
+  package func call(_ call: Call, at endpoint: Endpoint) async throws -> Reply {
+    var session = try await session()
+    var answer = try await send(call, at: endpoint, session)
+    if answer.status == 401 {
+      drop(session)
+      session = try await self.session()
+      answer = try await send(call, at: endpoint, session)
+    }
+    guard answer.status == 200 else { throw AccountError(status: answer.status, body: answer.body) }
+    do { return try Reply(decoding: answer.body, for: endpoint.operation) } catch {
+      throw AccountError.badAnswer("\(endpoint.operation.rawValue) was answered with something else")
+    }
+  }
+
+  private func send(_ call: Call, at endpoint: Endpoint, _ session: Session) async throws -> (
+    status: Int, body: [UInt8]
+  ) {
+    try await transport.send(
+      method: "POST", path: endpoint.path,
+      headers: [
+        (name: "Content-Type", value: "application/json"), (name: "X-Virga-Session", value: session.token),
+      ], body: call.encoded())
   }
 
   // MARK: Pairing

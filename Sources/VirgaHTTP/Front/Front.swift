@@ -65,7 +65,7 @@ package final class Front: HTTPHandler {
         if let origin = head.headers["Origin"] { response.allow(origin: origin) }
         return .refuse(response)
       }
-    case .download, .push, .health, .metrics, .preflight, .wrongMethod, .notFound, .malformed:
+    case .download, .push, .share, .health, .metrics, .preflight, .wrongMethod, .notFound, .malformed:
       return .buffer(limit: 65_536)
     }
   }
@@ -106,6 +106,7 @@ package final class Front: HTTPHandler {
     case .upload(let ticket): return await upload(ticket: ticket, request)
     case .download(let name): return await download(name, request.head)
     case .push(let token): return await poll(token)
+    case .share(let path): return await sharePage(path, request.head)
     case .health: return await health()
     case .metrics: return metricsAnswer(request)
     case .preflight: return .preflight(request.head)

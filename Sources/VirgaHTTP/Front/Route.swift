@@ -7,6 +7,8 @@ enum Route: Hashable, Sendable {
   case upload(ticket: String)
   case download(checksum: String)
   case push(token: String)
+  /// The address of a share, opened in a browser.
+  case share(SharePath)
   case account
   case schema(SchemaCall)
   /// A call for whoever runs the server, by what follows `/virga/1/`.
@@ -65,6 +67,7 @@ enum Route: Hashable, Sendable {
     case "assets" where segments == ["assets", "1", "upload"]: .upload(ticket: QueryParameters(of: head)["t"] ?? "")
     case "assets" where segments.count == 4 && segments[1...2] == ["1", "download"]: .download(checksum: segments[3])
     case "push" where segments.count == 3 && segments[1] == "1": .push(token: segments[2])
+    case "share" where segments.count == 4: share(segments)
     case "healthz" where segments.count == 1: .health
     case "metrics" where segments.count == 1: .metrics
     default: .notFound("there is nothing at this path")
@@ -105,17 +108,27 @@ enum Route: Hashable, Sendable {
       Endpoint(container: ContainerID(container), environment: environment, scope: scope, operation: known))
   }
 
+  /// `share/{container}/{environment}/{shortGUID}`.
+  private static func share(_ segments: [String]) -> Route {
+    guard let environment = Environment(rawValue: segments[2]),
+      NameRule.container.objection(to: segments[1]) == nil, (1...64).contains(segments[3].utf8.count)
+    else { return .notFound("there is no share at this path") }
+    return .share(
+      SharePath(container: ContainerID(segments[1]), environment: environment, shortGUID: segments[3]))
+  }
+
   private static func quoted(_ text: String) -> String { "'\(text.prefix(100))'" }
 
   private func restricted(to method: String) -> Route {
     switch (self, method) {
     case (.call, "POST"), (.upload, "POST"), (.upload, "PUT"), (.download, "GET"), (.download, "HEAD"), (.push, "GET"),
+      (.share, "GET"), (.share, "HEAD"),
       (.health, "GET"), (.health, "HEAD"), (.metrics, "GET"):
       self
     case (.call(let endpoint), "GET") where endpoint.operation.allowsGet: self
     case (.call(let endpoint), _): .wrongMethod(allowed: endpoint.operation.allowsGet ? "GET, POST" : "POST")
     case (.upload, _): .wrongMethod(allowed: "POST, PUT")
-    case (.download, _), (.health, _): .wrongMethod(allowed: "GET, HEAD")
+    case (.download, _), (.health, _), (.share, _): .wrongMethod(allowed: "GET, HEAD")
     case (.push, _), (.metrics, _): .wrongMethod(allowed: "GET")
     default: self
     }

@@ -31,7 +31,7 @@ package final class Metrics: Sendable {
   }
 
   private static let others = [
-    "account", "management", "upload", "download", "push", "health", "preflight", "none",
+    "account", "management", "upload", "download", "push", "share", "health", "preflight", "none",
   ]
   private static let routes = Operation.allCases.map(\.rawValue) + others
   private static let places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { ($1, $0) })
@@ -99,6 +99,7 @@ extension Route {
     case .upload: "upload"
     case .download: "download"
     case .push: "push"
+    case .share: "share"
     case .health: "health"
     case .preflight: "preflight"
     case .wrongMethod, .notFound, .malformed: "none"

@@ -50,6 +50,9 @@ enum AccountCommand {
     "approve", "Signs in the web page that shows CODE, once it has said which one it is and you have said yes.",
     operands: ["CODE"],
     options: [CommandSpec.Option(name: "--yes", value: nil, help: "Do not ask.")])
+  private static let accept = spec(
+    "accept", "Accepts what somebody shares at an address; the app finds it the next time it syncs.",
+    operands: ["URL"])
   private static let token = spec(
     "token", "Prints an API token and a web-auth token of this account, for programs that speak the web service.",
     options: [CommandSpec.Option(name: "--container", value: "ID", help: "The container that they are for.")])
@@ -57,7 +60,8 @@ enum AccountCommand {
   private static let help = """
     The account of this device.
 
-    Usage: virga account show | invite | join CODE | devices | remove DEVICE | approve CODE | token --container ID
+    Usage: virga account show | invite | join CODE | devices | remove DEVICE | approve CODE | accept URL |
+           token --container ID
 
     Each explains itself with --help.
     """
@@ -71,6 +75,8 @@ enum AccountCommand {
     case "invite": try await perform(rest, invite) { try await invite($0, $1) }
     case "join": try await perform(rest, join) { try await join($0, $1) }
     case "approve": try await perform(rest, approve) { try await approve($0, $1) }
+    case "accept":
+      try await perform(rest, accept, endpoint: { try ShareURL($0.operands[0]).endpoint }) { try await accept($0, $1) }
     case "token": try await perform(rest, token) { try await token($0, $1) }
     case "help", "--help", "-h": Terminal.print(help)
     case nil: throw Failure.usage("virga account", "a command is missing")
@@ -79,7 +85,8 @@ enum AccountCommand {
   }
 
   private static func perform(
-    _ words: [String], _ spec: CommandSpec, _ body: (AccountClient, Arguments) async throws -> Void
+    _ words: [String], _ spec: CommandSpec, endpoint known: (Arguments) throws -> String? = { _ in nil },
+    _ body: (AccountClient, Arguments) async throws -> Void
   ) async throws {
     let arguments = try Arguments(words, for: spec)
     if arguments.wantsHelp { return Terminal.print(spec.help) }
@@ -87,7 +94,7 @@ enum AccountCommand {
     let home = arguments.value("--home").map(VirgaHome.init(path:)) ?? VirgaHome(environment: environment)
     var endpoint = ""
     do {
-      let given = arguments.value("--endpoint").map { ["VIRGA_ENDPOINT": $0] }
+      let given = try (arguments.value("--endpoint") ?? known(arguments)).map { ["VIRGA_ENDPOINT": $0] }
       endpoint = try home.endpoint(environment: given ?? environment)
       let client = AccountClient(
         home: home, endpoint: endpoint, transport: CurlAccountTransport(endpoint: endpoint),
@@ -239,6 +246,25 @@ enum AccountCommand {
     try await client.settleSignIn(code: code, accepts: accepts)
     guard accepts else { throw Failure(.failed, "the page was not signed in") }
     if !arguments.has("--json") { Terminal.print("It is signed in.") }
+  }
+
+  private static func accept(_ client: AccountClient, _ arguments: Arguments) async throws {
+    let url = try ShareURL(arguments.operands[0])
+    guard case .shares(let results) = try await client.call(url.call, at: url.operation), let result = results.first
+    else { throw Failure(.unavailable, "what answers there is not a Virga server") }
+    switch result {
+    case .failure(_, let error): throw Failure(.failed, "the share was not accepted: \(error.reason)")
+    case .metadata(let metadata):
+      let title = metadata.share.title ?? metadata.rootRecordName?.rawValue ?? metadata.zone.name.rawValue
+      if arguments.has("--json") {
+        return try Terminal.print(
+          json: [
+            "container": metadata.container.rawValue, "zone": metadata.zone.name.rawValue,
+            "owner": metadata.zone.owner.rawValue, "title": title,
+          ])
+      }
+      Terminal.print("Accepted '\(title)' in \(metadata.container).")
+    }
   }
 
   private static func token(_ client: AccountClient, _ arguments: Arguments) async throws {
