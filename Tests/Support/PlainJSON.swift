@@ -12,6 +12,11 @@ package enum PlainJSON: Hashable, Sendable {
   package struct Member: Hashable, Sendable {
     package var name: String
     package var value: PlainJSON
+
+    package init(name: String, value: PlainJSON) {
+      self.name = name
+      self.value = value
+    }
   }
 
   package struct Malformed: Error, CustomStringConvertible {

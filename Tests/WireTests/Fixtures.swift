@@ -21,24 +21,3 @@ enum Fixture {
     Array(try Data(contentsOf: folder.appending(path: name)).dropLast())
   }
 }
-
-/// Recorded messages of other clients and of Apple's service, which lie beside the repository.
-enum Corpus {
-  /// The folder `webservices` of the corpus; `nil` where there is none.
-  static let webServices: URL? = {
-    var candidates: [URL] = []
-    if let path = ProcessInfo.processInfo.environment["VIRGA_CORPUS"] { candidates.append(URL(filePath: path)) }
-    var folder = URL(filePath: #filePath)
-    while folder.path.count > 1 {
-      folder.deleteLastPathComponent()
-      candidates.append(folder.appending(path: "shared/corpus"))
-    }
-    return candidates.map { $0.appending(path: "webservices") }.first {
-      FileManager.default.fileExists(atPath: $0.path)
-    }
-  }()
-
-  static func bytes(_ path: String) throws -> [UInt8] {
-    Array(try Data(contentsOf: try #require(webServices).appending(path: path)))
-  }
-}

@@ -157,10 +157,10 @@ final class FrontWorld: Sendable {
   }
 
   /// Waits until `condition` holds, giving the processor to others in between.
-  func until(_ condition: () throws -> Bool) async throws {
+  func until(within time: Duration = .seconds(50), _ condition: () throws -> Bool) async throws {
     let start = ContinuousClock.now
     while try !condition() {
-      try #require(ContinuousClock.now - start < .seconds(50), "waited in vain")
+      try #require(ContinuousClock.now - start < time, "waited in vain")
       var nothing = pollfd(fd: -1, events: 0, revents: 0)
       poll(&nothing, 1, 1)
       await Task.yield()
