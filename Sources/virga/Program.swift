@@ -1,3 +1,5 @@
+import Glibc
+
 /// The program: finds the command and turns what it throws into a line and an exit code.
 enum Program {
   static let version = "0.1.0"
@@ -54,6 +56,8 @@ enum Program {
 
   private static func dispatch(_ words: [String]) async throws {
     let rest = Array(words.dropFirst())
+    // People's data are nobody else's to read, whatever folder they are written to. A schema is for everybody.
+    if words.first != "schema" { umask(0o077) }
     switch words.first {
     case "serve": try await ServeCommand.run(rest)
     case "account": try await AccountCommand.run(rest)

@@ -137,6 +137,23 @@ import VirgaSQLite
     try await refusal(["--data", server.data, "--port", "0"], code: 65, "virga.sqlite")
   }
 
+  @Test func nobodyElseReadsTheData() async throws {
+    let folder = try TemporaryFolder()
+    let data = folder.path + "/data"
+    try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: false)
+    #expect(chmod(data, 0o755) == 0)
+    let server = try await ServerProcess(data: data)
+    _ = try await ProgramRun.run(server.account("show", home: "phone"))
+    var files = 0
+    for name in try FileManager.default.subpathsOfDirectory(atPath: data) {
+      var status = stat()
+      #expect(stat(data + "/" + name, &status) == 0)
+      #expect(status.st_mode & 0o077 == 0, "\(name)")
+      files += 1
+    }
+    #expect(files >= 4)
+  }
+
   @Test func serversKeyDamagedOrOpen() async throws {
     let (server, _) = try await usedFolder()
     let key = server.data + "/secret.key"
