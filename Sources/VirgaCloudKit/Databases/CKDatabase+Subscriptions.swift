@@ -160,7 +160,10 @@ extension CKSubscription {
     switch self {
     case let zone as CKRecordZoneSubscription:
       model = Subscription(id: SubscriptionID(subscriptionID), kind: .zone(ZoneSelector(zone.zoneID.model)))
-    case is CKDatabaseSubscription: model = Subscription(id: SubscriptionID(subscriptionID), kind: .database)
+      model.recordType = zone.recordType.map { RecordType($0) }
+    case let database as CKDatabaseSubscription:
+      model = Subscription(id: SubscriptionID(subscriptionID), kind: .database)
+      model.recordType = database.recordType.map { RecordType($0) }
     case let query as CKQuerySubscription: model = try query.queryModel()
     default: throw CKError(.invalidArguments, "A subscription is of one of the three subclasses.")
     }
@@ -207,10 +210,15 @@ extension Subscription {
   fileprivate func object(in database: CKDatabase) -> CKSubscription? {
     let object: CKSubscription
     switch kind {
-    case .database: object = CKDatabaseSubscription(subscriptionID: id.rawValue)
+    case .database:
+      let all = CKDatabaseSubscription(subscriptionID: id.rawValue)
+      all.recordType = recordType?.rawValue
+      object = all
     case .zone(let zone):
       let zoneID = database.local(ZoneID(zone.name, owner: zone.owner ?? .defaultOwner))
-      object = CKRecordZoneSubscription(zoneID: CKRecordZone.ID(zoneID), subscriptionID: id.rawValue)
+      let one = CKRecordZoneSubscription(zoneID: CKRecordZone.ID(zoneID), subscriptionID: id.rawValue)
+      one.recordType = recordType?.rawValue
+      object = one
     case .query(let json, let zone):
       let zoneID = zone.map { CKRecordZone.ID(database.local(ZoneID($0.name, owner: $0.owner ?? .defaultOwner))) }
       guard let query = CKQuerySubscription(self, json, zoneID: zoneID) else { return nil }

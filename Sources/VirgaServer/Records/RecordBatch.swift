@@ -75,7 +75,7 @@ struct RecordBatch {
   /// Addresses of shares that begin.
   var newAddresses: [ShareAddress] = []
   /// What was done to records, once it is done.
-  private var events: [RecordEvent] = []
+  private(set) var events: [RecordEvent] = []
 
   init(
     _ request: RecordsModifyRequest, access: Access, zone: OpenZone, transaction: any WriteTransaction,

@@ -55,7 +55,8 @@ struct ShareBook {
   }
 
   /// Writes the views that changed, and gives the names that they note their numbers in the zone's sequence.
-  mutating func write(row: inout ZoneRow, context: inout CallContext) throws {
+  /// - Parameter events: What happened to the zone's records.
+  mutating func write(row: inout ZoneRow, events: [RecordEvent] = [], context: inout CallContext) throws {
     for user in views.keys.sorted() {
       guard let view = views[user] else { continue }
       if view.zone.isDeleted {
@@ -67,7 +68,7 @@ struct ShareBook {
         row.sequence += Int64(note.names.count)
         try transaction.put(note.entity)
       }
-      try transaction.putChanged(view.zone, context: &context)
+      try transaction.putChanged(view.zone, events: events, context: &context)
     }
     views = [:]
   }

@@ -61,7 +61,7 @@ struct ShareConsequences {
     }
     for share in ended { try book.end(share, in: row) }
     try setSharing(of: &row, batch)
-    try book.write(row: &row, context: &context)
+    try book.write(row: &row, events: batch.events, context: &context)
   }
 
   /// The shares with new or changed records, in the order of their names, with the records to be noted.

@@ -106,7 +106,8 @@ extension ReadTransaction {
 
 extension WriteTransaction {
   /// Stores a shared zone that changed, as the latest of its user's feed, and tells the user's subscriptions.
-  func putChanged(_ zone: SharedZone, context: inout CallContext) throws {
+  /// - Parameter events: What happened to the zone's records.
+  func putChanged(_ zone: SharedZone, events: [RecordEvent], context: inout CallContext) throws {
     var zone = zone
     let key = zone.database
     let own = DatabaseKey(container: key.container, environment: key.environment, owner: zone.user)
@@ -120,6 +121,6 @@ extension WriteTransaction {
     zone.sequence = feed.sequence
     try put(feed.entity)
     try put(zone.entity)
-    try notifyParticipant(zone.user, of: zone.id, in: key, transaction: self, context: &context)
+    try notifyParticipant(zone.user, of: zone.id, in: key, events: events, transaction: self, context: &context)
   }
 }

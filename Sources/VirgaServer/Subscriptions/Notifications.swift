@@ -19,11 +19,11 @@ func notifySubscribers(
 
 /// The same for a user who sees the zone in their shared database, where nobody subscribes to queries.
 func notifyParticipant(
-  _ user: UserName, of zone: ZoneID, in database: DatabaseKey, transaction: any WriteTransaction,
-  context: inout CallContext
+  _ user: UserName, of zone: ZoneID, in database: DatabaseKey, events: [RecordEvent],
+  transaction: any WriteTransaction, context: inout CallContext
 ) throws {
   let notifier = Notifier(zone, in: database, scope: .shared, transaction: transaction)
-  try notifier.tell(user, of: [], context: &context)
+  try notifier.tell(user, of: events, context: &context)
 }
 
 /// Tells of a change in one zone, as users see it in one of their databases.
@@ -52,7 +52,7 @@ private struct Notifier {
       let subscription = try StoredSubscription(entity)
       switch subscription.watched {
       case .database, .zone:
-        guard subscription.watches(zone) else { continue }
+        guard subscription.watches(zone, events) else { continue }
         try send(subscription, to: user, at: tokens, context: &context)
         if subscription.firesOnce { try transaction.remove(subscription, owner: owner) }
       case .query(let query):
@@ -85,13 +85,17 @@ private struct Notifier {
     _ user: UserName, of events: [RecordEvent], _ subscription: StoredSubscription, _ query: WatchedQuery,
     at tokens: [PushToken], context: inout CallContext
   ) throws {
-    for event in events where try query.fires(on: event, in: zone, schemas) {
+    var fired = try events.filter { try query.fires(on: $0, in: zone, schemas) }[...]
+    if fired.isEmpty { return }
+    if subscription.firesOnce {
+      fired = fired.prefix(1)
+      let owner = StoredSubscription.owner(
+        user, container: database.container, environment: database.environment, scope: scope)
+      try transaction.remove(subscription, owner: owner)
+    }
+    // A queue holds no more.
+    for event in fired.suffix(Limits.notificationsPerTokenMax) {
       try send(subscription, of: event, to: user, at: tokens, context: &context)
-      if subscription.firesOnce {
-        let owner = StoredSubscription.owner(
-          user, container: database.container, environment: database.environment, scope: scope)
-        return try transaction.remove(subscription, owner: owner)
-      }
     }
   }
 

@@ -5,8 +5,8 @@ import VirgaWire
 /// A subscription as it is stored. What a save needs to fire it comes first, ready made; the rest is read when a client
 /// asks for it.
 ///
-/// As an entity's value it is lines: what it watches and whether it fires once, the `aps` part of its notifications, for
-/// a query its record type and itself, and the details as JSON.
+/// As an entity's value it is lines: whether it fires once, of what record type alone, and what it watches; the `aps` part
+/// of its notifications; for a query its record type and itself; and the details as JSON.
 struct StoredSubscription: Hashable {
   enum Watched: Hashable {
     case database
@@ -18,6 +18,8 @@ struct StoredSubscription: Hashable {
   let id: SubscriptionID
   let watched: Watched
   let firesOnce: Bool
+  /// The only record type whose changes count, for a zone or a database.
+  let recordType: RecordType?
   /// JSON.
   let aps: [UInt8]
   private let details: [UInt8]
@@ -34,6 +36,7 @@ struct StoredSubscription: Hashable {
     id = subscription.id
     self.watched = watched
     firesOnce = subscription.firesOnce
+    if case .query = watched { recordType = nil } else { recordType = subscription.recordType }
     aps = subscription.notificationInfo.apsJSON
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
@@ -57,7 +60,9 @@ struct StoredSubscription: Hashable {
       throw damage
     }
     id = SubscriptionID(String(entity.key[slash...].dropFirst()))
-    firesOnce = words[0] == "once"
+    let pace = words[0].split(separator: "/")
+    firesOnce = pace.first == "once"
+    recordType = pace.count == 2 ? RecordType(String(pace[1])) : nil
     aps = Array(lines[1])
     details = Array(lines[lines.count - 1])
     switch (words[1], words.count) {
@@ -87,7 +92,8 @@ struct StoredSubscription: Hashable {
       head = "query \(query.events.rawValue) \(query.carriesFields ? "filled" : "plain")\(zone)"
       middle = Array(query.recordType.rawValue.utf8) + newline + query.json + newline
     }
-    let value = Array("\(firesOnce ? "once" : "always") \(head)\n".utf8) + aps + newline + middle + details
+    let pace = (firesOnce ? "once" : "always") + (recordType.map { "/\($0)" } ?? "")
+    let value = Array("\(pace) \(head)\n".utf8) + aps + newline + middle + details
     return Entity(.subscription, key: "\(owner)/\(id)", owner: owner, value: value)
   }
 
@@ -113,6 +119,7 @@ struct StoredSubscription: Hashable {
     subscription.firesOn = details.firesOn
     subscription.firesOnce = firesOnce
     subscription.notificationInfo = details.info
+    subscription.recordType = recordType
     return subscription
   }
 
@@ -132,8 +139,11 @@ struct StoredSubscription: Hashable {
     }
   }
 
-  func watches(_ zone: ZoneID) -> Bool {
-    switch watched {
+  /// Whether a change of a zone is one that was asked for.
+  /// - Parameter events: What happened to its records; none if the change is the zone's own.
+  func watches(_ zone: ZoneID, _ events: [RecordEvent]) -> Bool {
+    if let recordType, !events.isEmpty, !events.contains(where: { $0.record.type == recordType }) { return false }
+    return switch watched {
     case .database: true
     case .zone(let name, let owner): name == zone.name && owner ?? zone.owner == zone.owner
     case .query: false

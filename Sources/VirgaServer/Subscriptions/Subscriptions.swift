@@ -88,6 +88,9 @@ private struct SubscriptionShelf {
     if let objection = NameRule.name.objection(to: subscription.id.rawValue) {
       throw ServiceError.badRequest("subscription ID \(objection)")
     }
+    if let type = subscription.recordType, let objection = NameRule.recordType.objection(to: type.rawValue) {
+      throw ServiceError.badRequest("recordType \(objection)")
+    }
     let stored = try StoredSubscription(
       subscription, watching: try watched(subscription, in: transaction, context: context))
     let known = try self.subscription(subscription.id, in: transaction)

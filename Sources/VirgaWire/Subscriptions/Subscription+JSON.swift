@@ -15,9 +15,11 @@ extension Subscription {
     firesOn = parts.firesOn
     firesOnce = parts.firesOnce
     notificationInfo = parts.info
+    recordType = parts.recordType
   }
 
-  func write(into writer: inout JSONWriter) {
+  /// - Parameter extensions: Whether the reader knows keys of ours.
+  func write(into writer: inout JSONWriter, extensions: Bool) {
     writer.beginObject()
     writer.member("subscriptionID", id.rawValue)
     switch kind {
@@ -39,6 +41,7 @@ extension Subscription {
         writer.member("zoneWide", true)
       }
     }
+    if extensions { writer.member("recordType", ifPresent: recordType?.rawValue) }
     if !firesOn.isEmpty {
       writer.key("firesOn")
       writer.array(firesOn) { $0.string($1) }
@@ -61,6 +64,7 @@ private struct SubscriptionParts {
   var firesOn: [String] = []
   var firesOnce = false
   var info = NotificationInfo()
+  var recordType: RecordType?
 
   mutating func read(_ key: String, _ reader: inout JSONReader) throws(WireError) {
     switch key {
@@ -78,6 +82,7 @@ private struct SubscriptionParts {
         return event
       }
     case "firesOnce": firesOnce = try reader.readBool()
+    case "recordType": recordType = RecordType(try reader.readString())
     case "notificationInfo": info = try NotificationInfo(reading: &reader)
     default: try reader.skipValue()
     }

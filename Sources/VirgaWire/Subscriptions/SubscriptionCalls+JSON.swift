@@ -16,7 +16,7 @@ extension SubscriptionsModifyRequest {
       if operation.kind == .delete {
         writer.subscriptionID(operation.subscription.id)
       } else {
-        operation.subscription.write(into: &writer)
+        operation.subscription.write(into: &writer, extensions: true)
       }
       writer.endObject()
     }
@@ -117,7 +117,7 @@ extension JSONWriter {
 extension SubscriptionResult {
   func write(into writer: inout JSONWriter, _ style: ReplyStyle) {
     switch self {
-    case .subscription(let subscription): subscription.write(into: &writer)
+    case .subscription(let subscription): subscription.write(into: &writer, extensions: style.extensions)
     case .deleted(let id):
       writer.beginObject()
       writer.member("subscriptionID", id.rawValue)

@@ -16,6 +16,8 @@ public struct Subscription: Hashable, Sendable {
   public var firesOn: [String]
   public var firesOnce: Bool
   public var notificationInfo: NotificationInfo
+  /// Of a zone's or a database's: only changes of records of this type count. An extension of ours.
+  public var recordType: RecordType?
 
   public init(id: SubscriptionID, kind: Kind) {
     self.id = id

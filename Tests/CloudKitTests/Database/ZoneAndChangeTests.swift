@@ -108,12 +108,14 @@ struct ZoneAndChangeTests {
     let all = CKDatabaseSubscription(subscriptionID: "all")
     all.notificationInfo = CKSubscription.NotificationInfo(shouldSendContentAvailable: true)
     let one = CKRecordZoneSubscription(zoneID: zone, subscriptionID: "one")
+    all.recordType = "Note"
     #expect(try await database.save(all) === all)
     _ = try await database.save(all)
     _ = try await database.save(one)
     let found = try await database.allSubscriptions()
     #expect(found.map(\.subscriptionID).sorted() == ["all", "one"])
     let database2 = try #require(found.first { $0.subscriptionID == "all" } as? CKDatabaseSubscription)
+    #expect(database2.recordType == "Note")
     #expect(database2.notificationInfo?.shouldSendContentAvailable == true)
     let zoneSubscription = try await database.subscription(for: "one") as? CKRecordZoneSubscription
     #expect(zoneSubscription?.zoneID == zone)

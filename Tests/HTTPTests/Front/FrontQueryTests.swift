@@ -38,6 +38,22 @@ import VirgaWire
     #expect(answer.status == 405)
   }
 
+  /// Strict clients refuse a key that they do not know.
+  @Test func theTypeOfAZonesSubscriptionIsToldToWhoAsksForExtensions() async throws {
+    let world = try await FrontWorld()
+    let subscription = #"{"subscriptionID":"s","subscriptionType":"database","recordType":"Trip"}"#
+    let body = #"{"operations":[{"operationType":"create","subscription":\#(subscription)}]}"#
+    #expect(try await world.call(.subscriptionsModify, body).status == 200)
+    #expect(
+      try await world.call(.subscriptionsList, "{}").text
+        == #"{"subscriptions":[{"subscriptionID":"s","subscriptionType":"zone","zoneWide":true}]}"#)
+    var typed = Subscription(id: "s", kind: .database)
+    typed.recordType = "Trip"
+    let shown = String(
+      decoding: Reply.subscriptions([.subscription(typed)]).encoded(extensions: true, uuid: "u"), as: UTF8.self)
+    #expect(shown.contains(#""zoneWide":true,"recordType":"Trip""#))
+  }
+
   /// As CloudKit JS states a subscription, and as the reference shows the push.
   @Test func aSubscriptionToAQueryTravelsBothWays() async throws {
     let world = try await FrontWorld()

@@ -149,6 +149,29 @@ import VirgaWire
       ])
   }
 
+  @Test func onlyChangesOfTheTypeThatWasAskedForAreTold() throws {
+    let harness = try Harness.withZone()
+    for kind in [Subscription.Kind.database, .zone(ZoneSelector("Diary", owner: "_alice"))] {
+      var subscription = Subscription(id: kind == .database ? "all" : "zone", kind: kind)
+      subscription.recordType = "Note"
+      subscription.firesOnce = kind != .database
+      #expect(try modify(harness, .create, subscription) == .subscription(subscription))
+      #expect(try modify(harness, .create, subscription) == .subscription(subscription))
+    }
+    let token = try token(harness, as: Harness.Caller("_alice", device: "laptop"))
+    _ = try harness.modify(.create("entry"))
+    #expect(try take(harness, token).isEmpty)
+    _ = try harness.modify([.create("other"), .create("note", type: "Note")])
+    #expect(try take(harness, token).count == 2)
+    _ = try harness.modify(.forceDelete("note"))
+    #expect(try take(harness, token).count == 1)
+    try harness.deleteZone("Diary")
+    #expect(try take(harness, token).count == 1)
+    var odd = Subscription(id: "odd", kind: .database)
+    odd.recordType = "no type"
+    #expect(code(try modify(harness, .create, odd)) == .badRequest)
+  }
+
   @Test func makingAndDeletingZonesIsToldAndAFailedSaveIsNot() throws {
     let harness = try Harness.withZone()
     _ = try modify(harness, .create, Subscription(id: "all", kind: .database))

@@ -145,6 +145,19 @@ struct OthersSubscriptionTests {
     #expect(try harness.take(queue).isEmpty)
   }
 
+  @Test func aParticipantIsToldOfTheTypeThatTheyAskedFor() throws {
+    let world = try ShareWorld()
+    try world.shareWithBob()
+    var subscription = Subscription(id: "all", kind: .database)
+    subscription.recordType = "Note"
+    #expect(try world.harness.subscribe(subscription, as: .bob, in: .shared) == .subscription(subscription))
+    let queue = try world.harness.queue(as: .bob)
+    _ = try world.harness.modify(.force("a", .text("x")))
+    #expect(try world.harness.take(queue).isEmpty)
+    _ = try world.harness.modify(.create("n", .text("x"), type: "Note").with { $0.record.parent = .set("root") })
+    #expect(try world.harness.take(queue).count == 1)
+  }
+
   @Test func zonesOfOneNameAreToldApartByTheirOwners() throws {
     let world = try ShareWorld()
     try world.shareWithBob()

@@ -131,6 +131,13 @@ struct ServiceQuerySubscriptionTests {
     #expect(try harness.told(queue) == ["updated old", "created new", "updated new"])
   }
 
+  @Test func aQueueTakesTheLastOfVeryManyRecords() throws {
+    let (harness, queue) = try Self.world()
+    _ = try harness.subscribe(.query("q", [Self.open]))
+    _ = try harness.modify((0..<250).map { .create(RecordName("r\($0)"), Self.opened) })
+    #expect(try harness.told(queue) == (150..<250).map { "created r\($0)" })
+  }
+
   @Test func pushesOfOneCollapseKeyReplaceOneAnother() throws {
     let (harness, queue) = try Self.world()
     var info = NotificationInfo()
