@@ -10,6 +10,7 @@ import VirgaWire
 final class AssetStore: Sendable {
   let service: Service
   let container: ContainerID
+  let finishedUploads = FinishedUploads()
 
   /// Transfers of one call at the same time. More would share the same line and only wait for one another.
   static let parallelTransfers = 4

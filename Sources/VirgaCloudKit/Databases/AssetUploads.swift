@@ -9,10 +9,13 @@ struct AssetUploads: Sendable {
   /// The records whose assets could not be sent, and why.
   private(set) var faults: [CKRecord.ID: CKError] = [:]
 
+  /// The records of which an earlier attempt had sent assets already.
+  private(set) var reused: Set<CKRecord.ID> = []
+
   private struct Job: Sendable {
     var number: Int
-    var draft: Int
-    var name: FieldName
+    var id: CKRecord.ID
+    var key: FinishedUploads.Key
     var source: FileSource
   }
 
@@ -22,42 +25,60 @@ struct AssetUploads: Sendable {
   init(
     _ drafts: [RecordDraft], in zone: ZoneID, of database: CKDatabase, progress: RecordModification.Progress? = nil
   ) async throws {
-    var jobs: [Job] = []
-    for (index, draft) in drafts.enumerated() where draft.fault == nil {
-      for name in draft.sources.keys.sorted() {
-        for source in draft.sources[name] ?? [] {
-          jobs.append(Job(number: jobs.count, draft: index, name: name, source: source))
-        }
-      }
-    }
+    let store = database.assets
     let meter = progress.map { Self.meter(drafts, $0) }
-    for part in jobs.chunks(of: Self.tokensPerRequest) {
-      let part = part.filter { faults[drafts[$0.draft].id] == nil }
+    let jobs = Self.jobs(drafts, database.databaseScope)
+    var done: [AssetValue?] = jobs.map { job in
+      let asset = store.finishedUploads.asset(for: job.key, at: database.service.now())
+      if asset != nil { meter?.note(job.source.size, ofAsset: job.number, of: job.id) }
+      return asset
+    }
+    reused = Set(jobs.filter { done[$0.number] != nil }.map(\.id))
+    for part in jobs.filter({ done[$0.number] == nil }).chunks(of: Self.tokensPerRequest) {
+      let part = part.filter { faults[$0.id] == nil }
       guard !part.isEmpty else { continue }
       let items = part.map { job in
-        let record = drafts[job.draft].sent.record
-        return AssetsUploadRequest.Item(recordName: record.id.name, recordType: record.type, fieldName: job.name)
+        AssetsUploadRequest.Item(recordName: job.key.record.name, recordType: job.key.type, fieldName: job.key.field)
       }
       let call = Call.assetsUpload(AssetsUploadRequest(zone: ZoneSelector(zone), items: items))
       guard case .uploadTokens(let tokens) = try await database.perform(call, in: zone), tokens.count == part.count
       else { throw CKError.unexpected("assets/upload") }
-      let store = database.assets
       let outcomes = await inParallel(
         Array(zip(part, tokens)), limit: AssetStore.parallelTransfers
       ) { job, token -> Result<AssetValue, CKError> in
         do {
-          let id = drafts[job.draft].id
           let asset = try await store.upload(job.source, to: token.url) { sent in
-            meter?.note(sent, ofAsset: job.number, of: id)
+            meter?.note(sent, ofAsset: job.number, of: job.id)
           }
-          meter?.note(job.source.size, ofAsset: job.number, of: id)
+          meter?.note(job.source.size, ofAsset: job.number, of: job.id)
+          store.finishedUploads.keep(asset, for: job.key, at: database.service.now())
           return .success(asset)
         } catch let error as CKError {
           return .failure(error)
         } catch { return .failure(CKError(.internalError, "\(error)")) }
       }
-      for (job, outcome) in zip(part, outcomes) { try take(outcome, of: job, drafts[job.draft].id) }
+      for (job, outcome) in zip(part, outcomes) { done[job.number] = try take(outcome, of: job.id) }
     }
+    // A list's assets come in their order, because the jobs do.
+    for job in jobs {
+      guard let asset = done[job.number] else { continue }
+      values[job.id, default: [:]][job.key.field, default: []].append(asset)
+    }
+  }
+
+  private static func jobs(_ drafts: [RecordDraft], _ scope: CKDatabase.Scope) -> [Job] {
+    var jobs: [Job] = []
+    for draft in drafts where draft.fault == nil {
+      let record = draft.sent.record
+      for name in draft.sources.keys.sorted() {
+        for (place, source) in (draft.sources[name] ?? []).enumerated() {
+          let key = FinishedUploads.Key(
+            scope: scope, record: record.id, type: record.type, field: name, place: place, file: source.version)
+          jobs.append(Job(number: jobs.count, id: draft.id, key: key, source: source))
+        }
+      }
+    }
+    return jobs
   }
 
   private static func meter(
@@ -74,10 +95,9 @@ struct AssetUploads: Sendable {
     }
   }
 
-  private mutating func take(_ outcome: Result<AssetValue, CKError>, of job: Job, _ id: CKRecord.ID) throws {
+  private mutating func take(_ outcome: Result<AssetValue, CKError>, of id: CKRecord.ID) throws -> AssetValue? {
     switch outcome {
-    // A list's assets come in their order, because the jobs do.
-    case .success(let value): values[id, default: [:]][job.name, default: []].append(value)
+    case .success(let asset): return asset
     case .failure(let error):
       switch error.code {
       // These are not one record's.
@@ -86,7 +106,9 @@ struct AssetUploads: Sendable {
         // An upload whose answer was lost has done nothing that counts: only a receipt makes an asset.
         if error.code == .serverResponseLost { throw CKError(.networkFailure, userInfo: error.userInfo) }
         throw error
-      default: faults[id] = error
+      default:
+        faults[id] = error
+        return nil
       }
     }
   }

@@ -110,12 +110,33 @@ struct RecordModification: Sendable {
       do {
         let results = try await send(part.map { items[$0] }, in: zone, of: database, uploads, key, isAtomic: isAtomic)
         for (index, result) in zip(part, results) { outcomes[index] = result }
+        let again = Self.withRefusedUploads(part.map { ($0, items[$0]) }, results, uploads, isAtomic: isAtomic)
+        guard !again.isEmpty else { continue }
+        // What an earlier attempt sent does not count any more: all is sent anew, once.
+        for item in again {
+          database.assets.finishedUploads.forget(item.item.id.model, in: database.databaseScope)
+        }
+        let fresh = try await AssetUploads(again.compactMap(\.item.draft), in: zone, of: database, progress: progress)
+        let retried = try await send(again.map(\.item), in: zone, of: database, fresh, key, isAtomic: isAtomic)
+        for (item, result) in zip(again, retried) { outcomes[item.index] = result }
       } catch let error as CKError where part.startIndex > 0 {
         // Some are saved already: each of the others says why it is not.
         for index in part { outcomes[index] = .failure(error) }
       }
     }
     return zip(items, outcomes).map { ($0, $1 ?? .failure(CKError.unexpected("records/modify"))) }
+  }
+
+  /// The items to send again because the service did not take uploads that an earlier attempt had made.
+  private static func withRefusedUploads(
+    _ items: [(index: Int, item: Item)], _ results: [Result<Void, any Error>], _ uploads: AssetUploads, isAtomic: Bool
+  ) -> [(index: Int, item: Item)] {
+    let refused = zip(items, results).filter { item, result in
+      guard case .failure(let error) = result else { return false }
+      return (error as? CKError)?.code == .invalidArguments && uploads.reused.contains(item.item.id)
+    }
+    if refused.isEmpty { return [] }
+    return isAtomic ? items : refused.map(\.0)
   }
 
   private func send(
@@ -172,6 +193,7 @@ struct RecordModification: Sendable {
       let url = database.shareURL(envelope.shortGUID)
       let saved = try database.model(from: envelope)
       draft.settle(saved, assets: assets, shareURL: url, seal: database.seal(of: saved.id.zone))
+      if !assets.isEmpty { database.assets.finishedUploads.forget(draft.id.model, in: database.databaseScope) }
     case (.delete, .deleted): break
     // Nothing to delete is what a deletion wants.
     case (.delete, .failure(let failure)) where failure.error.code == .notFound: break

@@ -9,7 +9,8 @@ package final class FileSource: @unchecked Sendable {
   package enum Failure: Error, Hashable { case notFound, modified }
 
   /// What tells that a file is still the same, and has the same bytes.
-  private struct Version: Equatable {
+  struct Version: Hashable, Sendable {
+    var device: UInt64
     var inode: UInt64
     var size: Int64
     var modifiedSeconds: Int
@@ -19,6 +20,7 @@ package final class FileSource: @unchecked Sendable {
     init?(_ descriptor: Int32) {
       var status = stat()
       guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+      device = UInt64(status.st_dev)
       inode = UInt64(status.st_ino)
       size = Int64(status.st_size)
       modifiedSeconds = status.st_mtim.tv_sec
@@ -27,7 +29,7 @@ package final class FileSource: @unchecked Sendable {
   }
 
   private let path: String
-  private let version: Version
+  let version: Version
   private var descriptor: Int32
   private var offset: Int64 = 0
   private var hash = SHA256()
