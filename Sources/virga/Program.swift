@@ -72,7 +72,7 @@ enum Program {
     case "users": try await UsersCommand.run(rest)
     case "export": try await ExportCommand.run(rest)
     case "import": try await ImportCommand.run(rest)
-    case "erase": try EraseCommand.run(rest)
+    case "erase": try await EraseCommand.run(rest)
     case "version", "--version":
       guard rest.isEmpty else { throw Failure.usage("virga", "version takes no arguments") }
       Terminal.print("virga \(version)")

@@ -3,7 +3,9 @@ import VirgaWire
 
 extension Front {
   /// The names after `/virga/1/` that are calls of the operator; one stands for all that lie below it.
-  private static let managementNames: Set<Substring> = ["faults", "operate", "history", "zone-records", "roles"]
+  private static let managementNames: Set<Substring> = [
+    "faults", "operate", "history", "zone-records", "roles", "leave-shares",
+  ]
 
   static func isManagement(_ name: Substring) -> Bool {
     managementNames.contains(name.prefix { $0 != "/" })
@@ -36,6 +38,7 @@ extension Front {
       return faults.encoded()
     case ("POST", "operate"): return try await operate(head, body: body, uuid: uuid)
     case ("GET", "history"): return try await history(head, uuid: uuid)
+    case ("POST", "leave-shares"): return try await leaveShares(head)
     case ("GET", "roles"): return try await roles(head)
     case ("PUT", "roles"): return try await setRoles(head, body: body)
     case ("GET", "zone-records"): return try await zoneRecords(head, uuid: uuid)

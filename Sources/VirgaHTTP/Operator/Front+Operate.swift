@@ -65,6 +65,18 @@ extension Front {
     }
   }
 
+  /// Takes a user, whom the query names, out of every share of a container.
+  func leaveShares(_ head: HTTPRequestHead) async throws -> [UInt8] {
+    let (user, context) = try userContext(head)
+    let wakes = try await store.write { [service] transaction in
+      var context = context
+      try service.leaveShares(of: user, in: transaction, context: &context)
+      return context.wakes
+    }
+    for token in wakes.sorted() { polls.wake(token) }
+    return Array("{}".utf8)
+  }
+
   private func userContext(_ head: HTTPRequestHead) throws -> (UserName, CallContext) {
     let context = try operatorContext(QueryParameters(of: head), .recordsModify, head)
     guard let user = context.principal.user else { throw ServiceError.badRequest("user is missing") }

@@ -1,4 +1,4 @@
-import VirgaModel
+package import VirgaModel
 import VirgaWire
 
 // The shared database holds nothing: it is a view of the zones of others that the user accepted shares in.
@@ -79,6 +79,38 @@ extension Service {
     try transaction.put(&row)
     try notifySubscribers(of: id, in: key, transaction: transaction, context: &context)
     return gone
+  }
+}
+
+extension Service {
+  /// Takes a user out of every share of the container, those that they were only invited to included.
+  package func leaveShares(
+    of user: UserName, in transaction: any WriteTransaction, context: inout CallContext
+  ) throws {
+    let (container, environment) = (context.endpoint.container, context.endpoint.environment)
+    for var database in try transaction.databases() {
+      let key = database.key
+      guard key.container == container, key.environment == environment, key.owner != nil, key.owner != user else {
+        continue
+      }
+      for var row in try transaction.allZones(of: key) where row.sharing != .none && !row.isDeleted {
+        let shares = try transaction.liveShares(of: row).filter { try ShareState($0).participant(user) != nil }
+        guard !shares.isEmpty else { continue }
+        database.sequence += 1
+        try transaction.put(database)
+        row.databaseSequence = database.sequence
+        var book = ShareBook(transaction)
+        for share in shares {
+          var state = try ShareState(share)
+          state.remove(user)
+          _ = try transaction.put(state, of: share, by: user, row: &row, context: context)
+          try book.touch(state, in: row)
+          try book.leave(user, share, in: row)
+        }
+        try book.write(row: &row, context: &context)
+        try transaction.put(&row)
+      }
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import VirgaAuth
+import VirgaModel
 import VirgaServerSQLite
 
 /// `virga erase`: a person goes, with every byte.
@@ -23,7 +24,7 @@ enum EraseCommand {
       75 a server uses the folder
       """)
 
-  static func run(_ words: [String]) throws {
+  static func run(_ words: [String]) async throws {
     let arguments = try Arguments(words, for: spec)
     if arguments.wantsHelp { return Terminal.print(spec.help) }
     let folder = arguments.value("--data") ?? "./virga-data"
@@ -32,6 +33,7 @@ enum EraseCommand {
     guard arguments.has("--yes") || Terminal.confirm("Erase everything of \(name) for good?") else {
       throw Failure(.failed, "nothing was erased")
     }
+    try await leaveShares(person, in: folder)
     let erased = StoreErasure.Person(
       users: Set(person.users.map(\.user)), account: person.account, devices: person.devices)
     let checksums = try BackupCommand.translating { try StoreErasure.erase(erased, folder: folder) }
@@ -49,5 +51,20 @@ enum EraseCommand {
       }
     }
     Terminal.print("Erased \(name) and \(checksums.count) assets. A scan of the store finds none of their names.")
+  }
+
+  /// Nobody stays in the shares of others as a participant who is no more.
+  private static func leaveShares(_ person: Person, in folder: String) async throws {
+    let access = try OperatorAccess(folder: folder)
+    defer { access.close() }
+    for (container, user) in person.users {
+      for environment in VirgaModel.Environment.allCases {
+        let query = [
+          (name: "container", value: container), (name: "environment", value: environment.rawValue),
+          (name: "user", value: user),
+        ]
+        _ = try await access.send("POST", "leave-shares", query: query)
+      }
+    }
   }
 }

@@ -70,6 +70,56 @@ import VirgaAuth
     return all
   }
 
+  /// Whoever is erased is in no share any more, and what they shared is gone for others.
+  @Test(arguments: ["guest", "owner"]) func sharesForgetWhoIsErased(erased: String) async throws {
+    let server = try await ServerProcess()
+    let owner = try await WebService(server, home: "owner")
+    _ = try owner.call("zones/modify", #"{"operations":[{"operationType":"create","zone":{\#(Self.zone)}}]}"#)
+    let saved = try owner.call(
+      "records/modify",
+      #"{\#(Self.zone),"operations":[{"operationType":"create","record":{"recordName":"trip","recordType":"Trip"}},"#
+        + #"{"operationType":"create","record":{"recordName":"share","recordType":"cloudkit.share","#
+        + #""forRecord":{"recordName":"trip"},"publicPermission":"READ_WRITE"}}]}"#)
+    let records = try #require(saved.json["records"] as? [[String: Any]])
+    let guid = try #require(records.last?["shortGUID"] as? String, "\(saved.json)")
+    let address = "\(server.endpoint)/share/iCloud.virga.test/development/\(guid)"
+    #expect(try await ProgramRun.run(server.account("accept", address, home: "guest")).code == 0)
+    let guest = try await WebService(server, home: "guest")
+    let zones = try #require(try guest.call("zones/list", in: "shared").json["zones"] as? [[String: Any]])
+    let id = try #require(zones.first?["zoneID"] as? [String: Any])
+    let theirs = #""zoneID":{"zoneName":"Diary","ownerRecordName":"\#(id["ownerRecordName"] ?? "")"}"#
+    let written = try guest.call(
+      "records/modify",
+      #"{\#(theirs),"operations":[{"operationType":"forceUpdate","record":{"recordName":"trip","recordType":"Trip","fields":{"to":{"value":"Rome"}}}}]}"#,
+      in: "shared")
+    #expect("\(written)".contains("serverErrorCode") == false, "\(written)")
+    let token = try guest.call("changes/database", in: "shared").json["syncToken"] as? String
+    let account = try await account(server, home: erased)
+    let export = server.folder.path + "/export"
+    #expect(try await ProgramRun.run(["export", account, export, "--data", server.data]).code == 0)
+    await server.terminate()
+    let end = try await ProgramRun.run(["erase", account, "--data", server.data, "--yes"])
+    #expect(end.code == 0, "\(end.errors)")
+    try await server.restart()
+    guard erased == "guest" else {
+      let left = try WebService(guest, at: server)
+      let list = try left.call("zones/list", in: "shared")
+      #expect(list.status == 200 && (list.json["zones"] as? [Any])?.isEmpty == true, "\(list)")
+      let changes = try left.call("changes/database", #"{"syncToken":"\#(token ?? "")"}"#, in: "shared")
+      #expect(changes.status == 200 || changes.json["serverErrorCode"] as? String == "BAD_REQUEST", "\(changes)")
+      #expect(
+        try left.call("records/lookup", #"{\#(theirs),"records":[{"recordName":"trip"}]}"#, in: "shared").status == 404)
+      return
+    }
+    let left = try WebService(owner, at: server)
+    let found = try left.call(
+      "records/lookup", #"{\#(Self.zone),"records":[{"recordName":"share"},{"recordName":"trip"}]}"#)
+    let share = try #require((found.json["records"] as? [[String: Any]])?.first, "\(found)")
+    let people = try #require(share["participants"] as? [[String: Any]])
+    #expect(people.count == 1 && people.first?["type"] as? String == "OWNER", "\(people)")
+    #expect("\(found)".contains("Rome"))
+  }
+
   @Test func aPersonIsExportedErasedAndImportedAgain() async throws {
     let server = try await ServerProcess()
     _ = try await fill(server, home: "ann", text: "annswords")
