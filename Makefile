@@ -52,7 +52,7 @@ test: install
 
 SECONDS ?= 600
 fuzz: install
-	VIRGA_ONLY=HTTPTests VIRGA_FUZZ_SECONDS=$(SECONDS) $(SWIFT) test --disable-xctest --filter FrontFuzzTests
+	VIRGA_ONLY=HTTPTests VIRGA_FUZZ_SECONDS=$(SECONDS) $(SWIFT) test --disable-xctest --filter 'FrontFuzzTests|ParserFuzzTests'
 
 bench: install
 	$(SWIFT) build -c release --product virga

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -62,6 +63,21 @@ import Testing
     }
     // Otherwise the mutations are so wild that nothing is proved.
     #expect(taken > 500)
+  }
+
+  /// The long form, for `make fuzz SECONDS=600`.
+  @Test(
+    .enabled(if: ProcessInfo.processInfo.environment["VIRGA_FUZZ_SECONDS"] != nil, "for make fuzz"),
+    .timeLimit(.minutes(30)))
+  func mutatedRequestsForAsLongAsItTakes() throws {
+    let seconds = try #require(ProcessInfo.processInfo.environment["VIRGA_FUZZ_SECONDS"].flatMap(Int.init))
+    var seed = UInt64(Date().timeIntervalSince1970)
+    print("fuzzing heads and chunks from seed \(seed)")
+    let start = ContinuousClock.now
+    while ContinuousClock.now - start < .seconds(seconds) {
+      seed += 1
+      mutatedRequestsNeverTrapNorSmuggle(seed: seed)
+    }
   }
 
   enum Outcome: Equatable {

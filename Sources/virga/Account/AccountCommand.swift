@@ -96,6 +96,7 @@ enum AccountCommand {
     do {
       let given = try (arguments.value("--endpoint") ?? known(arguments)).map { ["VIRGA_ENDPOINT": $0] }
       endpoint = try home.endpoint(environment: given ?? environment)
+      try Failure.check(endpoint: endpoint)
       let client = AccountClient(
         home: home, endpoint: endpoint, transport: CurlAccountTransport(endpoint: endpoint),
         deviceName: arguments.value("--name") ?? VirgaCloudKit.Service.hostName,

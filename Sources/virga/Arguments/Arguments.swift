@@ -34,6 +34,10 @@ struct CommandSpec: Sendable {
       let lines = option.help.split(separator: "\n").map(String.init)
       text += "  \(head)\(padding)  \(lines.joined(separator: "\n" + String(repeating: " ", count: width + 4)))\n"
     }
+    if let examples = CommandExamples.all[name] {
+      text += "\n\(examples.count == 1 ? "Example" : "Examples"):\n"
+      for example in examples { text += "  \(example)\n" }
+    }
     return notes.isEmpty ? text : text + "\n" + notes + "\n"
   }
 }

@@ -26,6 +26,14 @@ struct Failure: Error, Hashable {
     self.message = message
   }
 
+  /// - Throws: If the address of a server is none.
+  static func check(endpoint: String) throws(Failure) {
+    let lowered = endpoint.lowercased()
+    guard ["http://", "https://"].contains(where: { lowered.hasPrefix($0) && lowered.count > $0.count }) else {
+      throw Failure(.usage, "a server's address begins with http:// or https://, unlike \(endpoint)")
+    }
+  }
+
   static func usage(_ command: String, _ message: String) -> Failure {
     Failure(.usage, "\(message) (see \(command) --help)")
   }

@@ -53,7 +53,9 @@ enum KeysCommand {
       throw Failure.usage(add.name, "--container is missing")
     }
     let path = arguments.operands[0]
-    guard let data = FileManager.default.contents(atPath: path) else { throw Failure(.failed, "cannot read \(path)") }
+    guard let data = FileManager.default.contents(atPath: path) else {
+      throw Failure(.unreadable, "cannot read \(path)")
+    }
     let text = String(decoding: data, as: UTF8.self)
     // What holds the private half stays on this machine.
     guard !text.contains("PRIVATE KEY") else {

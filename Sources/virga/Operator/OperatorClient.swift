@@ -29,6 +29,7 @@ struct OperatorClient: Sendable {
       throw Failure(.badConfiguration, error.description)
     }
     token = environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
+    try Failure.check(endpoint: endpoint)
   }
 
   /// Reaches the server that uses a data folder, with the token that the folder's key makes. What answers must first

@@ -1,0 +1,44 @@
+import Testing
+
+/// Each command explains itself, and says what is wrong with what was typed.
+@Suite(.timeLimit(.minutes(2))) struct HelpTests {
+  static let commands = [
+    "serve", "account show", "account invite", "account join", "account devices", "account remove", "account approve",
+    "account accept", "account token", "schema export", "schema import", "schema validate", "schema diff",
+    "schema deploy", "schema reset", "records get", "records query", "records put", "records delete", "records history",
+    "records restore", "zones list", "zones create", "zones delete", "stats", "backup", "restore", "tokens list",
+    "tokens create", "tokens revoke", "keys list", "keys add", "keys remove", "users list", "users roles", "export",
+    "import", "erase",
+  ]
+
+  @Test(arguments: commands) func helpNamesUseOptionsExamplesAndExitCodes(command: String) async throws {
+    let end = try await ProgramRun.run(command.split(separator: " ").map(String.init) + ["--help"])
+    #expect(end.code == 0 && end.errors.isEmpty)
+    for part in ["Usage: virga \(command)", "Options:\n", "Example", "  virga ", "Exit codes:"] {
+      #expect(end.output.contains(part) || part == "  virga " && end.output.contains("| virga "), "\(part)")
+    }
+    #expect(!end.output.contains("\t"))
+  }
+
+  @Test(arguments: commands) func anUnknownOptionIsNamedWithTheHelpToReadOn(command: String) async throws {
+    let end = try await ProgramRun.run(command.split(separator: " ").map(String.init) + ["--nonsense"])
+    #expect(end.code == 64)
+    #expect(end.errors == "virga: unknown option --nonsense (see virga \(command) --help)\n")
+  }
+
+  /// Each kind of mistake has its line and its code.
+  @Test(arguments: [
+    (["account", "show", "--endpoint", "sync.example"], 64 as Int32, "http://"),
+    (["tokens", "list", "--endpoint", "ftp://sync.example"], 64, "http://"),
+    (["keys", "add", "/nonexistent.pem", "--container", "c", "--endpoint", "http://127.0.0.1:1"], 66, "cannot read"),
+    (["records", "get", "x", "--container", "c", "--user", "u", "--data", "/nonexistent"], 73, "no data of a server"),
+    (["account", "accept", "https://sync.example/"], 64, "is not the address of a share"),
+    (["users", "roles", "x", "--container", "c", "--environment", "test", "--data", "."], 73, "no data of a server"),
+    (["nonsense"], 64, "unknown command nonsense"),
+  ])
+  func mistakesAreNamed(words: [String], code: Int32, text: String) async throws {
+    let end = try await ProgramRun.run(words)
+    #expect(end.code == code && end.errors.hasPrefix("virga: ") && end.errors.contains(text), "\(end)")
+    #expect(end.output.isEmpty)
+  }
+}
