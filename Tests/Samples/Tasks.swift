@@ -51,7 +51,7 @@ func tasksApp(_ folder: URL, _ action: String, _ words: [String]) async throws {
   case "open":
     let query = CKQuery(recordType: "Task", predicate: NSPredicate(format: "isDone == 0"))
     query.sortDescriptors = [NSSortDescriptor(key: "title", ascending: false)]
-    var (matches, cursor) = try await db.records(matching: query, inZoneWith: zoneID, resultsLimit: 1)
+    var (matches, cursor) = try await db.records(matching: query, inZoneWith: zoneID)
     while let next = cursor {
       let page = try await db.records(continuingMatchFrom: next)
       matches += page.matchResults

@@ -40,7 +40,8 @@ func vaultApp(_ action: String, _ words: [String]) async throws {
   case "search":
     do {
       let query = CKQuery(recordType: "Secret", predicate: NSPredicate(format: "phone == %@", words[0]))
-      _ = try await database.records(matching: query, inZoneWith: Secret.zoneID, resultsLimit: 1)
+      let (found, _) = try await database.records(matching: query, inZoneWith: Secret.zoneID)
+      print("found: \(found.count)")
     } catch let error as CKError {
       print("refused: \(error.code == .invalidArguments || error.code == .serverRejectedRequest)")
     }

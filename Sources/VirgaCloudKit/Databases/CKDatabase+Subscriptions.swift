@@ -52,7 +52,7 @@ extension CKDatabase {
     let count = subscriptionsToSave.count + subscriptionIDsToDelete.count
     try CKError.checkBatch(count)
     guard count > 0 else { return ([:], [:]) }
-    let saves = try subscriptionsToSave.map { SubscriptionsModifyRequest.Operation(.create, try $0.model()) }
+    let saves = try subscriptionsToSave.map { SubscriptionsModifyRequest.Operation(.create, try model(of: $0)) }
     let deletions = subscriptionIDsToDelete.map { id in
       SubscriptionsModifyRequest.Operation(.delete, Subscription(id: SubscriptionID(id), kind: .database))
     }
@@ -81,6 +81,14 @@ extension CKDatabase {
       }
     }
     return (saved, deleted)
+  }
+
+  /// The subscription as this service knows it. Apple's web service has no record type for zones and databases: it tells
+  /// of all of them.
+  private func model(of subscription: CKSubscription) throws -> Subscription {
+    var model = try subscription.model()
+    if service.tokens != nil { model.recordType = nil }
+    return model
   }
 
   private func subscription(of result: SubscriptionResult) -> Result<CKSubscription, any Error> {

@@ -204,14 +204,19 @@ import VirgaModel
       recordType: "Note", predicate: NSPredicate(format: "pages == 1"), subscriptionID: "q",
       options: [.firesOnRecordCreation, .firesOnce])
     query.notificationInfo = info
+    let everything = CKDatabaseSubscription(subscriptionID: "d")
+    everything.recordType = "Note"
     let all: [CKSubscription] = [
-      CKDatabaseSubscription(subscriptionID: "d"),
+      everything,
       CKRecordZoneSubscription(zoneID: zone.zoneID, subscriptionID: "z"),
     ]
     let results = try await database.modifySubscriptions(saving: all, deleting: []).saveResults
     for id in ["d", "z"] { _ = try results[id]?.get() }
-    // Whether the server behind keeps queries is its own affair: what counts is that they are asked for rightly.
-    _ = try? await database.save(query)
+    let first = note("n")
+    first["pages"] = 1
+    _ = try await database.save(first)
+    _ = try await database.save(query)
+    #expect(try await database.subscription(for: "q") is CKQuerySubscription)
     #expect(try await database.allSubscriptions().map(\.subscriptionID).contains("z"))
     #expect(try await database.subscription(for: "d") is CKDatabaseSubscription)
     try await database.deleteSubscription(withID: "d")

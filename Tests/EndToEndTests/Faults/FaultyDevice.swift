@@ -25,10 +25,13 @@ final class FaultyDevice: CKSyncEngineDelegate, Sendable {
   private let state = Mutex(State())
   private let (events, continuation) = AsyncStream.makeStream(of: Void.self)
   let database: CKDatabase
+  /// Whether batches succeed or fail as a whole.
+  private let isAtomic: Bool
   private let holder = Mutex<CKSyncEngine?>(nil)
 
-  init(_ database: CKDatabase, automatic: Bool) {
+  init(_ database: CKDatabase, automatic: Bool, isAtomic: Bool = false) {
     self.database = database
+    self.isAtomic = isAtomic
     var configuration = CKSyncEngine.Configuration(database: database, stateSerialization: nil, delegate: self)
     configuration.automaticallySync = automatic
     let engine = CKSyncEngine(configuration)
@@ -114,7 +117,7 @@ final class FaultyDevice: CKSyncEngineDelegate, Sendable {
   }
 
   private static func name(_ event: CKSyncEngine.Event) -> String {
-    String("\(event)".prefix { $0 != "(" })
+    String("\(event)".dropFirst().prefix { $0.isLetter })
   }
 
   private func take(_ changes: CKSyncEngine.Event.FetchedRecordZoneChanges, _ engine: CKSyncEngine) {
@@ -159,6 +162,7 @@ final class FaultyDevice: CKSyncEngineDelegate, Sendable {
         case .unknownItem:
           state.known[id] = nil
           again.append(.saveRecord(id))
+        case .batchRequestFailed: again.append(.saveRecord(id))
         default: break
         }
       }
@@ -176,11 +180,13 @@ final class FaultyDevice: CKSyncEngineDelegate, Sendable {
   ) async -> CKSyncEngine.RecordZoneChangeBatch? {
     let (texts, known) = state.withLock { ($0.texts, $0.known) }
     let changes = syncEngine.state.pendingRecordZoneChanges
-    return await CKSyncEngine.RecordZoneChangeBatch(pendingChanges: changes) { id in
+    var batch = await CKSyncEngine.RecordZoneChangeBatch(pendingChanges: changes) { id in
       guard let text = texts[id.recordName] else { return nil }
       let record = known[id] ?? CKRecord(recordType: "Note", recordID: id)
       record["text"] = text
       return record
     }
+    batch?.atomicByZone = isAtomic
+    return batch
   }
 }

@@ -52,8 +52,8 @@ final class FaultyServer {
   }
 
   func device(
-    automatic: Bool = false, in environment: VirgaModel.Environment = .development
-  ) -> FaultyDevice { FaultyDevice(database(in: environment), automatic: automatic) }
+    automatic: Bool = false, isAtomic: Bool = false, in environment: VirgaModel.Environment = .development
+  ) -> FaultyDevice { FaultyDevice(database(in: environment), automatic: automatic, isAtomic: isAtomic) }
 
   func end() async { await process.terminate() }
 }

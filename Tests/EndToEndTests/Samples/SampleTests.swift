@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import VirgaAuth
 
 /// Apps in the shape of Apple's public samples, compiled in both language modes from the same files, on a real server.
 @Suite(.timeLimit(.minutes(2))) struct SampleTests {
@@ -157,6 +158,24 @@ import Testing
     _ = try await app("start")
     #expect(try await app("race") == ["merged: mine theirs a+b+c"])
     await app.server.terminate()
+  }
+
+  /// With the tokens of CloudKit Web Services an app needs no device of ours, and makes none.
+  @Test(arguments: Mode.allCases) func anAppWorksWithTokensAlone(mode: Mode) async throws {
+    let phone = try await app("contacts", mode)
+    _ = try await phone("put", "p1", "Ada")
+    let words = phone.server.account("token", "--container", "iCloud.samples", "--json", home: "alice")
+    let tokens = try JSONDecoder().decode(
+      AccountMessages.Tokens.self, from: Data(try await ProgramRun.run(words).output.utf8))
+    let web = phone.on("web", of: "nobody")
+    let variables = ["VIRGA_API_TOKEN": tokens.apiToken, "VIRGA_WEB_AUTH_TOKEN": tokens.webAuthToken]
+    #expect(
+      try await web("put", "p2", "Bob", environment: variables) == [
+        "signed in: true", "person: p1 Ada", "person: p2 Bob",
+      ])
+    #expect(try await phone("sync") == ["person: p1 Ada", "person: p2 Bob"])
+    #expect(!FileManager.default.fileExists(atPath: "\(phone.server.folder.path)/nobody/device.key"))
+    await phone.server.terminate()
   }
 
   /// Without a server, or with an address that says nothing, the app is told so and goes on.
