@@ -1,5 +1,5 @@
 # Virga. `make demo` and `make test` are all that a newcomer types; each installs what it needs.
-.PHONY: help install build release serve demo test fuzz bench lint docs clean
+.PHONY: help install build release serve demo test tsan fuzz bench lint docs clean
 SWIFT ?= swift
 # The examples are a package of their own that is built into the same folder, so that nothing is compiled twice.
 # SwiftPM keeps the plan of the package it built last and would take it for the other's: it is dropped in between.
@@ -9,6 +9,7 @@ REPLAN = @rm -f .build/debug.yaml .build/release.yaml
 help:
 	@echo "make demo    three devices, one diary, a real server: build, run, and print what each device sees"
 	@echo "make test    build and run all tests"
+	@echo "make tsan    run the client's tests under the thread sanitizer"
 	@echo "make fuzz    send damaged requests for SECONDS=600, and print how to repeat what is found"
 	@echo "make serve   run the server on http://127.0.0.1:8787 with its data in ./virga-data"
 	@echo "make bench   measure, and compare counts with Benchmarks/thresholds.json"
@@ -49,6 +50,9 @@ test: install
 	$(SWIFT) build --build-tests $(EXAMPLES)
 	scripts/run-tests --skip-build $(EXAMPLES)
 	$(REPLAN)
+
+tsan: install
+	scripts/tsan
 
 SECONDS ?= 600
 fuzz: install

@@ -10,6 +10,7 @@ func ledgerApp(_ action: String, _ words: [String]) {
   case "enter": app.enter(words)
   case "conflict": app.conflict(words[0])
   case "total": app.total()
+  case "zones": app.zones()
   default: break
   }
 }
@@ -95,6 +96,15 @@ final class Ledger {
       }
       wait(save)
     }
+  }
+
+  /// An operation that says nothing of a database works in the private one of the default container.
+  func zones() {
+    let operation = CKFetchRecordZonesOperation.fetchAllRecordZonesOperation()
+    operation.fetchRecordZonesCompletionBlock = { zones, _ in
+      print("zones: \(zones?.keys.map { $0.zoneName }.sorted().joined(separator: " ") ?? "none")")
+    }
+    queue.addOperations([operation], waitUntilFinished: true)
   }
 
   func total() {

@@ -250,6 +250,27 @@ import VirgaSync
     #expect(world.pendingWords == (kind == .broken ? ["+r25"] : []))
   }
 
+  /// A service that says of single items that they were too many takes them in smaller requests; an item that is too
+  /// much by itself is the app's.
+  @Test func itemsThatWereTooManyAreSentInSmallerRequests() {
+    var world = MachineWorld()
+    var sizes: [Int] = []
+    world.answer = { step in
+      guard case .sendRecords(let part) = step else { return MachineWorld.success(step) }
+      sizes.append(part.count)
+      return .recordsSent(
+        .success(
+          part.records.enumerated().map { place, record in
+            let isTooMuch = place >= 8 || record.name == "r3"
+            return ItemOutcome(record, isTooMuch ? SyncFailure(.limitExceeded) : nil)
+          }))
+    }
+    for number in 0..<20 { world.save(record("r\(number)")) }
+    #expect(world.send() == .some(nil))
+    #expect(sizes.first == 20 && sizes.count < 8, "\(sizes)")
+    #expect(world.pendingWords.isEmpty && world.machine.status.failedRecords.map(\.record.name) == ["r3"])
+  }
+
   @Test func aServiceThatBreaksDownOnEverythingEndsTheRunSoon() {
     var world = MachineWorld()
     world.answer = { step in

@@ -1,5 +1,6 @@
 import CloudKit
 import Foundation
+import Synchronization
 import Testing
 
 @testable import VirgaCloudKit
@@ -59,18 +60,18 @@ import Testing
   }
 
   @Test func anOperationFetchesOnePageAndTellsWhereToGoOn() async throws {
-    var next: CKQueryOperation.Cursor?
+    let next = Mutex<CKQueryOperation.Cursor?>(nil)
     let first = CKQueryOperation(query: query())
     first.zoneID = zone.zoneID
     first.resultsLimit = 3
     first.recordMatchedBlock = { [journal] id, result in journal.note("\(id.recordName) \(result.word)") }
     first.recordFetchedBlock = { [journal] _ in journal.note("older") }
     first.queryResultBlock = { [journal] result in
-      next = try? result.get()
+      next.withLock { $0 = try? result.get() }
       journal.note("result \(result.word)")
     }
     await first.run(in: device.database)
-    let second = CKQueryOperation(cursor: try #require(next))
+    let second = CKQueryOperation(cursor: try #require(next.withLock { $0 }))
     second.recordFetchedBlock = { [journal] in journal.note($0.recordID.recordName) }
     second.queryCompletionBlock = { [journal] cursor, error in journal.note("\(cursor == nil) \(error.word)") }
     await second.run(in: device.database)

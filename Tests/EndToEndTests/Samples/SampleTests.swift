@@ -129,6 +129,8 @@ import VirgaAuth
     #expect(entered.sorted() == ["entry: food true", "entry: rent true", "saved: 2 true"])
     #expect(try await app("conflict", "rent") == ["first: saved", "second: true true", "conflict: true server 701"])
     #expect(try await app("total") == ["query: true true", "total: 821.5 of 2"])
+    // 6.6
+    #expect(try await app("zones") == ["zones: Ledger _defaultZone"])
     await app.server.terminate()
   }
 
