@@ -14,6 +14,7 @@ extension Front {
       throw ServiceError(.notFound, "there is no operation '\(name.prefix(100))'")
     }
     let context = try operatorContext(query, operation, head)
+    try await checkNamed(query, context)
     let reply = try await run(try Call(decoding: body, for: operation), context)
     return reply.encoded(extensions: true, uuid: uuid)
   }
@@ -22,6 +23,7 @@ extension Front {
   func history(_ head: HTTPRequestHead, uuid: String) async throws -> [UInt8] {
     let query = QueryParameters(of: head)
     let context = try operatorContext(query, .recordsLookup, head)
+    try await checkNamed(query, context)
     guard let record = query["record"] else { throw ServiceError.badRequest("record is missing") }
     let zone = ZoneSelector(query["zone"].map { ZoneName($0) } ?? .default)
     let reply = try await store.read { [service] transaction in
@@ -81,6 +83,21 @@ extension Front {
     let context = try operatorContext(QueryParameters(of: head), .recordsModify, head)
     guard let user = context.principal.user else { throw ServiceError.badRequest("user is missing") }
     return (user, context)
+  }
+
+  /// Checks that whose private data are asked for is anybody at all, where the caller wants that checked.
+  private func checkNamed(_ query: QueryParameters, _ context: CallContext) async throws {
+    guard query.isTrue("userMustExist"), context.endpoint.scope == .private, let named = query["user"],
+      let user = context.principal.user
+    else { return }
+    let endpoint = context.endpoint
+    try await store.read { [authenticator] transaction in
+      let key = DatabaseKey(container: endpoint.container, environment: endpoint.environment, owner: user)
+      if try transaction.database(key) != nil { return }
+      let accounts = try Accounts().all(in: transaction)
+      if accounts.contains(where: { authenticator.user(of: $0.id, in: endpoint.container) == user }) { return }
+      try Self.checkKnown(named, user, endpoint, in: transaction)
+    }
   }
 
   /// - Throws: `NOT_FOUND` for a name that is nobody's, so that a slip of the pen makes no user.

@@ -145,7 +145,7 @@ struct DatabaseChoice {
       [
         (name: "container", value: container), (name: "environment", value: (environment ?? .development).rawValue),
         (name: "database", value: database),
-      ] + (user.map { [(name: "user", value: $0)] } ?? [])
+      ] + (user.map { [(name: "user", value: $0), (name: "userMustExist", value: "true")] } ?? [])
   }
 }
 

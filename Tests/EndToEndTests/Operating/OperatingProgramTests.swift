@@ -35,6 +35,9 @@ import Testing
     func zones(_ words: String...) async throws -> ProgramRun.End {
       try await ProgramRun.run(["zones"] + words + place)
     }
+    let nobody = try await ProgramRun.run(
+      ["zones", "list", "--container", "iCloud.a", "--user", "_typo", "--data", server.data])
+    #expect(nobody.code == 1 && nobody.errors.contains("there is no user '_typo' in container iCloud.a"))
     #expect(try await zones("create", "Diary").output == "Diary\n")
     for text in ["one", "two"] {
       let saved = try await records(

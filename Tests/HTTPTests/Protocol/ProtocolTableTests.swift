@@ -260,6 +260,32 @@ import VirgaWire
     }
   }
 
+  /// Whoever asks for our extensions gets those that are documented, and nothing else.
+  @Test func extensionsAreWhatIsDocumented() async throws {
+    let talk = try await Talk()
+    try await fill(talk)
+    let update = #"{"operationType":"update","record":{"recordName":"all","recordChangeTag":"zz","fields":{}}}"#
+    let delete = #"{"operationType":"forceDelete","record":{"recordName":"target"}}"#
+    let calls: [(VirgaWire.Operation, String)] = [
+      (.zonesModify, #"{"operations":[{"operationType":"delete","zone":{"zoneID":{"zoneName":"Old"}}}]}"#),
+      (.recordsModify, #"{\#(Self.zone),"atomic":false,"operations":[\#(update),\#(delete)]}"#),
+      (.recordsLookup, #"{\#(Self.zone),"records":[{"recordName":"all"}]}"#), (.zonesList, "{}"),
+      (.changesDatabase, "{}"), (.recordsChanges, "{\(Self.zone)}"), (.subscriptionsList, "{}"), (.usersCaller, "{}"),
+    ]
+    var found: Set<String> = []
+    for (operation, body) in calls {
+      let answer = try await talk.world.call(operation, body, headers: [("X-Virga-Extensions", "1")])
+      let objections = ProtocolTables.answer(to: operation).objections(to: try PlainJSON(answer.body))
+      for objection in objections {
+        let words = objection.split(separator: " ")
+        #expect(objection.hasSuffix(" is not in the table"), "\(objection)")
+        found.insert(words[0].split(separator: ".").last.map(String.init) ?? "")
+      }
+    }
+    #expect(found.isSubset(of: ["serverRecord", "ancestorRecord", "recordType", "atomic", "deletionReason"]))
+    #expect(found.contains("serverRecord"))
+  }
+
   /// The tables notice what they are for.
   @Test func aMissingKeyAWrongTypeAndAnUnknownKeyAreFound() throws {
     let table = ProtocolTables.answer(to: .zonesChanges)
