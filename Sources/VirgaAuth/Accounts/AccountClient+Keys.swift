@@ -99,6 +99,19 @@ extension AccountClient {
     ]
   }
 
+  /// Begins anew with another key, for an account whose devices have lost theirs. Zones with encrypted values are deleted;
+  /// apps are told that it was for this reason, and send again what they have.
+  ///
+  /// Other devices have to join again. What this device had of keys is kept in its home, and not used.
+  /// - Returns: How many zones were deleted.
+  package func resetKeys() async throws -> Int {
+    let session = try await session()
+    let answer: KeyMessages.Reset = try await authorized("keys/reset", [String: String]())
+    try homeFiles { home throws(SecureFileError) in try home.putAwayKeys(of: session.account, at: now()) }
+    _ = try await accountKeys(makingFirst: true)
+    return answer.zones
+  }
+
   // MARK: Devices that come and go
 
   /// Seals the account's key to a device that was let in, if it showed where to.

@@ -12,7 +12,7 @@ package actor AccountClient {
   private let endpoint: String
   private let transport: any AccountTransport
   private let deviceName: String
-  private let now: @Sendable () -> Timestamp
+  let now: @Sendable () -> Timestamp
 
   private var current: Session?
   private var isRenewing = false

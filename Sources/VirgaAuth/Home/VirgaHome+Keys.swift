@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import VirgaModel
 
 extension VirgaHome {
@@ -58,6 +59,16 @@ extension VirgaHome {
       }
     }
     return first
+  }
+
+  /// Keeps the keys under another name, where nothing looks for them.
+  func putAwayKeys(of account: AccountID, at now: Timestamp) throws(SecureFileError) {
+    try withLock { () throws(SecureFileError) in
+      let path = keysFile(of: account).path
+      guard rename(path, "\(path).\(now.milliseconds)") == 0 || errno == ENOENT else {
+        throw .unwritable(path: path, reason: errorText())
+      }
+    }
   }
 
   /// Forgets a key that was never used.

@@ -43,6 +43,12 @@ package enum KeyMessages {
     }
   }
 
+  /// The answer to `POST /virga/1/keys/reset`: how many zones went.
+  package struct Reset: Codable, Hashable, Sendable {
+    package var zones: Int
+    package init(zones: Int) { self.zones = zones }
+  }
+
   package struct Items: Codable, Hashable, Sendable {
     /// By name.
     package var items: [Item]

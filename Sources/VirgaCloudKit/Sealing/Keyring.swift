@@ -1,6 +1,7 @@
+import Foundation
 import Synchronization
-import VirgaAuth
-import VirgaModel
+package import VirgaAuth
+package import VirgaModel
 
 /// The keys by which this device reads and writes encrypted values, as far as they were needed so far.
 ///
@@ -21,6 +22,8 @@ final class Keyring: Sendable {
   /// What lies in a zone's list.
   private struct Zone: Sendable {
     var keys: [KeyID: ZoneKey] = [:]
+    /// The account's key under which each of them was made.
+    var origins: [KeyID: KeyID] = [:]
     /// Those under the newest secret, by name: all devices write with the first one.
     var writing: [KeyID] = []
     /// The newest secret, which a share's address carries.
@@ -113,7 +116,7 @@ final class Keyring: Sendable {
   private func fetch(_ spot: Spot, adding items: [KeyMessages.Item]) async throws -> Zone {
     let moment = now()
     let account = try await accountKeys(makingFirst: false)
-    let known = memory.withLock { $0.zones[spot]?.keys ?? [:] }
+    let known = memory.withLock { $0.zones[spot] }
     var secrets = secrets(of: spot, account)
     let answer = try await accounts.zoneKeyItems(of: spot.message, adding: items)
     var found = answer.items
@@ -123,7 +126,7 @@ final class Keyring: Sendable {
     let missing = missingItems(in: found, user: answer.user, spot, account, secrets, known)
     if !missing.isEmpty { found = try await accounts.keyItems(of: spot.message, adding: missing) }
     var zone = Zone(loaded: moment)
-    zone.keys = known
+    if let known { (zone.keys, zone.origins) = (known.keys, known.origins) }
     let bySecret = Dictionary(secrets.map { ($0.ownerKey, $0) }) { first, _ in first }
     var began: [KeyID: Timestamp] = [:]
     for item in found {
@@ -131,6 +134,7 @@ final class Keyring: Sendable {
         let key = Base64.decode(item.value).flatMap({ secret.unwrap($0, id: name.key) })
       else { continue }
       zone.keys[key.id] = key
+      if zone.origins[key.id] == nil { zone.origins[key.id] = name.ownerKey }
       let added = item.added ?? moment
       began[name.ownerKey] = min(began[name.ownerKey] ?? added, added)
     }
@@ -154,7 +158,7 @@ final class Keyring: Sendable {
   /// What others should find in a zone's list, and do not.
   private func missingItems(
     in found: [KeyMessages.Item], user: UserName?, _ spot: Spot, _ account: AccountKeys, _ secrets: [ZoneSecret],
-    _ known: [KeyID: ZoneKey]
+    _ known: Zone?
   ) -> [KeyMessages.Item] {
     guard let current = account.keychain.current else { return [] }
     if spot.owner != nil {
@@ -165,10 +169,14 @@ final class Keyring: Sendable {
       }
     }
     guard let secret = secrets.last else { return [] }
-    // A server whose data are older than what this device has used is told again.
+    // A server whose data are older than what this device has used is told again: each key under the account's key that
+    // it was made under, so that no older one is taken for a present one.
     let names = Set(found.compactMap { ZoneItem($0.name)?.key })
-    let lost = known.values.filter { !names.contains($0.id) }.sorted { $0.id < $1.id }
-    return lost.map { Self.item($0, under: secret) }
+    let lost = (known?.keys.values.filter { !names.contains($0.id) } ?? []).sorted { $0.id < $1.id }
+    let items = lost.compactMap { key in
+      secrets.first { $0.ownerKey == known?.origins[key.id] }.map { Self.item(key, under: $0) }
+    }
+    return items
       + ZoneHandover.handovers(of: secret, to: found, holding: secrets)
   }
 
@@ -209,6 +217,18 @@ final class Keyring: Sendable {
 
   private func translating<Value>(_ body: () async throws -> Value) async throws -> Value {
     do { return try await body() } catch let error as AccountError { throw CKError(error) }
+  }
+}
+
+extension AccountClient {
+  /// Keeps what the address of a share brought, for all devices of the account; nothing if it brought none.
+  package func keepSecret(
+    fragment: String, of zone: ZoneID, in container: ContainerID, _ environment: VirgaModel.Environment
+  ) async throws {
+    let place = ZonePlace(container: container, environment: environment, zone: zone.name)
+    guard let secret = ZoneSecret(fragment: fragment, place: place) else { return }
+    let keyring = Keyring(accounts: self, now: { Timestamp(Date()) })
+    try await keyring.keep(secret, of: Keyring.Spot(place: place, owner: zone.owner))
   }
 }
 

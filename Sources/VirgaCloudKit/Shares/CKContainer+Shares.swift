@@ -82,12 +82,16 @@ extension CKContainer {
     guard case .shares(let results) = try await publicCloudDatabase.perform(call), results.count == urls.count else {
       throw CKError.unexpected(call.operation.rawValue)
     }
-    return zip(results, urls).map { result, url in
+    var found: [Result<CKShare.Metadata, any Error>] = []
+    for (result, url) in zip(results, urls) {
       switch result {
-      case .metadata(let model): Result { try CKShareMetadata(model, in: self, at: url) }
-      case .failure(_, let error): .failure(CKError(error, item: .record))
+      case .metadata(let model): found.append(Result { try CKShareMetadata(model, in: self, at: url) })
+      case .failure(_, let error): found.append(.failure(CKError(error, item: .record)))
       }
+      // Who has not joined yet has no keys, and sees the root's plain fields.
+      if let root = try? found.last?.get().rootRecord { try? await sharedCloudDatabase.fetchKeys(for: [root]) }
     }
+    return found
   }
 
   /// Keeps what the address of a share brought, so that all of the user's devices read the zone's encrypted values.

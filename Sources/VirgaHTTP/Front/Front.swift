@@ -97,6 +97,8 @@ package final class Front: HTTPHandler {
     }
     switch route {
     case .call(let endpoint): return await call(endpoint, request)
+    case .account where request.head.path == Self.keyResetPath && request.head.method == "POST":
+      return await resetKeys(request)
     case .account: return await accounts.respond(to: request)
     case .schema(let call): return await schema(call, request)
     case .management(let name): return await manage(name, request)

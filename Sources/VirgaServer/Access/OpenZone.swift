@@ -73,7 +73,7 @@ extension OpenZone {
 }
 
 extension ZoneDeletionReason? {
-  fileprivate var text: String {
+  var text: String {
     switch self {
     case .purged: Reason.zonePurged
     case .encryptedDataReset: Reason.encryptedDataReset

@@ -71,16 +71,39 @@ package struct KeyBook: Sendable {
     return try self.items(in: place, transaction)
   }
 
+  package func removeAll(of place: Place, in transaction: any WriteTransaction) throws {
+    for entity in try transaction.entities(.sealedKey, owner: place.owner) {
+      try transaction.removeEntity(.sealedKey, key: entity.key)
+    }
+  }
+
+  /// Removes the keys of a database's zones.
+  /// - Returns: The zones that had some.
+  package func removeZones(of database: DatabaseKey, in transaction: any WriteTransaction) throws -> [ZoneName] {
+    let names = try transaction.liveZones(of: database).map(\.name)
+    return try ([.default] + names.filter { $0 != .default }).filter { zone in
+      let place = Place.zone(zone, database, reader: database.owner ?? "")
+      let hasKeys = try !transaction.entities(.sealedKey, owner: place.owner).isEmpty
+      try removeAll(of: place, in: transaction)
+      return hasKeys
+    }
+  }
+
   /// What the names begin with that the caller may add.
   private func checkedPrefix(of place: Place, _ transaction: any ReadTransaction) throws -> String {
     guard case .zone(let zone, let database, let reader) = place else { return "" }
     if reader == database.owner {
       // The default zone has no row before its first record.
       if zone == .default { return "" }
-      if let row = try transaction.zone(zone, in: database), !row.isDeleted { return "" }
+      guard let row = try transaction.zone(zone, in: database) else {
+        throw ServiceError(.zoneNotFound, Reason.zoneNotFound)
+      }
+      // An app is to learn why the zone is gone also where this is the first to be asked.
+      if row.isDeleted { throw ServiceError(.zoneNotFound, row.deletionReason.text) }
+      return ""
     } else if let shared = try transaction.sharedZone(zone, in: database, for: reader), !shared.isDeleted {
       return "participant/\(reader)/"
     }
-    throw ServiceError(.zoneNotFound, "zone \(zone) does not exist")
+    throw ServiceError(.zoneNotFound, Reason.zoneNotFound)
   }
 }

@@ -38,8 +38,8 @@ struct FieldSeal {
   func seal(_ json: [UInt8], of record: RecordName) throws -> [UInt8] {
     guard let cipher else { return json }
     var sealsSome = false
-    let sealed = try rewrite(json, of: record) { value, place in
-      if Self.isSealedByDevice(value) { return value }
+    let sealed = try rewrite(json, of: record) { value, type, place in
+      if Self.isSealedByDevice(value, type) { return value }
       sealsSome = true
       var writer = JSONWriter()
       writer.base64(cipher.seal(value, for: place))
@@ -53,24 +53,25 @@ struct FieldSeal {
     guard Self.isSealed(stored) else { return stored }
     let damage = StoreError.damaged("the encrypted fields of record '\(record)' do not open with this server's key")
     guard let cipher else { throw damage }
-    return try rewrite(Array(stored.dropFirst()), of: record) { value, place in
+    return try rewrite(Array(stored.dropFirst()), of: record) { value, type, place in
       var reader = JSONReader(value)
       guard let sealed = [UInt8](base64: try reader.readString()) else { throw damage }
       if let plain = cipher.open(sealed, for: place) { return plain }
       // Asked second: what the server sealed may by chance begin like what a device did.
-      if Self.isSealedByDevice(value) { return value }
+      if Self.isSealedByDevice(value, type) { return value }
       throw damage
     }
   }
 
   /// Whether the JSON of a value is one that a device encrypted.
-  private static func isSealedByDevice(_ value: [UInt8]) -> Bool {
-    value.dropFirst().starts(with: SealedValueHead.base64Prefix.utf8)
+  private static func isSealedByDevice(_ value: [UInt8], _ type: String) -> Bool {
+    type == "ENCRYPTED_BYTES" && value.dropFirst().starts(with: SealedValueHead.base64Prefix.utf8)
   }
 
   /// Replaces the JSON of each encrypted value; the rest stays as it is.
   private func rewrite(
-    _ json: [UInt8], of record: RecordName, _ replace: (_ value: [UInt8], _ place: [UInt8]) throws -> [UInt8]
+    _ json: [UInt8], of record: RecordName,
+    _ replace: (_ value: [UInt8], _ type: String, _ place: [UInt8]) throws -> [UInt8]
   ) throws -> [UInt8] {
     let recordPlace = place(of: record)
     var reader = JSONReader(json)
@@ -87,7 +88,7 @@ struct FieldSeal {
       let place = Array("\(recordPlace)\n\(name)".utf8)
       writer.beginObject()
       writer.key("value")
-      writer.raw(try replace(value, place))
+      writer.raw(try replace(value, type, place))
       writer.member("type", type)
       writer.member("isEncrypted", true)
       writer.endObject()

@@ -57,11 +57,17 @@ enum AccountCommand {
     "token", "Prints an API token and a web-auth token of this account, for programs that speak the web service.",
     options: [CommandSpec.Option(name: "--container", value: "ID", help: "The container that they are for.")])
 
+  private static let resetKeys = spec(
+    "reset-keys",
+    "Begins anew with another key of encrypted values. Zones that hold encrypted values are deleted on the server,\n"
+      + "and apps send again what they have of them. For an account whose devices have all lost its key.",
+    options: [CommandSpec.Option(name: "--yes", value: nil, help: "Do not ask.")])
+
   private static let help = """
     The account of this device.
 
     Usage: virga account show | invite | join CODE | devices | remove DEVICE | approve CODE | accept URL |
-           token --container ID
+           token --container ID | reset-keys
 
     Each explains itself with --help.
     """
@@ -78,6 +84,7 @@ enum AccountCommand {
     case "accept":
       try await perform(rest, accept, endpoint: { try ShareURL($0.operands[0]).endpoint }) { try await accept($0, $1) }
     case "token": try await perform(rest, token) { try await token($0, $1) }
+    case "reset-keys": try await perform(rest, resetKeys) { try await resetKeys($0, $1) }
     case "help", "--help", "-h": Terminal.print(help)
     case nil: throw Failure.usage("virga account", "a command is missing")
     case let word?: throw Failure.usage("virga account", "unknown command \(word)")
@@ -256,6 +263,10 @@ enum AccountCommand {
     switch result {
     case .failure(_, let error): throw Failure(.failed, "the share was not accepted: \(error.reason)")
     case .metadata(let metadata):
+      if let fragment = url.fragment, metadata.participantRole != .owner {
+        try await client.keepSecret(
+          fragment: fragment, of: metadata.zone, in: metadata.container, url.path.environment)
+      }
       let title = metadata.share.title ?? metadata.rootRecordName?.rawValue ?? metadata.zone.name.rawValue
       if arguments.has("--json") {
         return try Terminal.print(
@@ -266,6 +277,16 @@ enum AccountCommand {
       }
       Terminal.print("Accepted '\(title)' in \(metadata.container).")
     }
+  }
+
+  private static func resetKeys(_ client: AccountClient, _ arguments: Arguments) async throws {
+    guard arguments.has("--yes") || Terminal.confirm("Delete all zones of this account that hold encrypted values?")
+    else {
+      throw Failure(.failed, "nothing was deleted")
+    }
+    let zones = try await client.resetKeys()
+    if arguments.has("--json") { return try Terminal.print(json: ["zones": zones]) }
+    Terminal.print("\(zones) zones were deleted. Other devices join again: virga account invite, join CODE --replace.")
   }
 
   private static func token(_ client: AccountClient, _ arguments: Arguments) async throws {

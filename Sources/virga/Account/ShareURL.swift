@@ -7,6 +7,8 @@ import VirgaWire
 struct ShareURL {
   let endpoint: String
   let path: SharePath
+  /// What opens the encrypted values of the share's zone, if the address says it. It is not sent to the server.
+  let fragment: String?
 
   init(_ text: String) throws(Failure) {
     guard let url = URLComponents(string: text), let scheme = url.scheme?.lowercased(), let host = url.host,
@@ -18,6 +20,7 @@ struct ShareURL {
     let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
     endpoint = "\(scheme)://\(name)" + (url.port.map { ":\($0)" } ?? "")
     path = found
+    fragment = url.percentEncodedFragment
   }
 
   var call: Call { .recordsAccept(ShortGUIDsRequest(shortGUIDs: [ShortGUID(path.shortGUID)])) }

@@ -335,6 +335,35 @@ import VirgaWire
     }
   }
 
+  @Test func resetOfKeysDeletesWhatNobodyCanReadAndSaysWhy() async throws {
+    let laptop = try await phone.joined(as: "laptop")
+    _ = try await phone.database.save(entry("one", secret: "first"))
+    let plain = CKRecordZone(zoneName: "Plain")
+    _ = try await phone.database.save(plain)
+    let seen = try await laptop.database.databaseChanges(since: nil).changeToken
+    for device in [phone, laptop] { try device.forgetKeys() }
+    try await server.forgetKeys("grant/")
+    let poor = phone.restarted()
+    let record = entry("two", secret: "second")
+    let error = await #expect(throws: CKError.self) { try await poor.database.save(record) }
+    #expect(error?.code == .accountTemporarilyUnavailable)
+
+    #expect(try await accounts(of: poor).resetKeys() == 1)
+    server.advance(by: .seconds(60))
+    let changes = try await laptop.database.databaseChanges(since: seen)
+    #expect(changes.deletions.map(\.zoneID) == [zone.zoneID])
+    #expect(changes.deletions.map(\.reason) == [.encryptedDataReset])
+    let gone = await #expect(throws: CKError.self) { try await poor.database.save(record) }
+    #expect(gone?.code == .zoneNotFound)
+    #expect((gone?.userInfo[CKErrorUserDidResetEncryptedDataKey] as? NSNumber)?.boolValue == true)
+    _ = try await poor.database.save(zone)
+    _ = try await poor.database.save(record)
+    #expect(try await text(of: "two", on: poor) == "second")
+    // The other device joins again, and has the new key.
+    try await poor.letIn(laptop, replacing: true)
+    #expect(try await text(of: "two", on: laptop.restarted()) == "second")
+  }
+
   @Test func strangersAreNotShownAZonesKeys() async throws {
     _ = try await phone.database.save(entry("one", secret: "first"))
     let owner = try await phone.container.userRecordID().recordName

@@ -1,0 +1,44 @@
+import VirgaAuth
+import VirgaModel
+import VirgaServer
+import VirgaWire
+
+extension Front {
+  static let keyResetPath = AccountRoutes.prefix + "keys/reset"
+
+  /// Lets an account begin anew whose devices have lost its key: what nobody can open any more goes, with the zones that
+  /// it is in, and every device is told why.
+  func resetKeys(_ request: HTTPRequest) async -> HTTPResponse {
+    do {
+      let session = try await authenticator.session(of: request)
+      let start = context(
+        for: Endpoint(container: "any", environment: .development, scope: .private, operation: .zonesModify),
+        Principal(user: nil, account: session.account, device: nil), request.head)
+      let (zones, wakes) = try await store.write { [service, authenticator] transaction in
+        var context = start
+        // The user did it elsewhere, so every device is told.
+        context.clientID = nil
+        var zones = 0
+        for row in try transaction.databases() {
+          guard let owner = row.key.owner, owner == authenticator.user(of: session.account, in: row.key.container)
+          else {
+            continue
+          }
+          context.endpoint.container = row.key.container
+          context.endpoint.environment = row.key.environment
+          context.principal.user = owner
+          for zone in try KeyBook().removeZones(of: row.key, in: transaction) where zone != .default {
+            let isGone = try service.remove(zone, reason: .encryptedDataReset, in: transaction, context: &context)
+            if isGone { zones += 1 }
+          }
+        }
+        try KeyBook().removeAll(of: .account(session.account), in: transaction)
+        return (zones, context.wakes)
+      }
+      for token in wakes.sorted() { polls.wake(token) }
+      return try .message(KeyMessages.Reset(zones: zones))
+    } catch {
+      return .failure(ServiceError(accountsError: error))
+    }
+  }
+}
