@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaAuth
 import VirgaModel
@@ -151,6 +152,28 @@ import VirgaWire
   @Test func everyOperationIsInTheTable() {
     #expect(Set(Self.lines.map(\.operation)) == Set(VirgaWire.Operation.allCases))
     #expect(Self.lines.allSatisfy { $0.answers.count == 3 })
+  }
+
+  /// Every path that another client's description of the service names is answered here, by its method.
+  @Test(.enabled(if: Corpus.webServices != nil, "the corpus of recorded messages is not here"))
+  func pathsOfAnotherClientsDescriptionAreKnown() async throws {
+    let text = String(decoding: try Corpus.bytes("brightdigit__MistKit/openapi.yaml"), as: UTF8.self)
+    let world = try await World()
+    var path: String?
+    var count = 0
+    for line in text.split(separator: "\n") {
+      if line.hasPrefix("  /") {
+        path = String(line.dropFirst(2).dropLast())
+          .replacing("{version}", with: "1").replacing("{container}", with: world.front.container.rawValue)
+          .replacing("{environment}", with: "development").replacing("{database}", with: "public")
+      } else if let path, let method = ["get", "post"].first(where: { line == "    \($0):" }) {
+        let answer = try await world.ask(method.uppercased(), path, "{}", as: .session)
+        #expect(
+          answer.status != 404 && answer.status != 405 && answer.status < 500, "\(method) \(path): \(answer.text)")
+        count += 1
+      }
+    }
+    #expect(count == 17)
   }
 
   /// The module `device` has no database in its path, and takes no other operations.
