@@ -16,14 +16,16 @@ enum ClientBench {
       if arguments.contains("--help") {
         print(
           """
-          usage: bench-client [--records N] [--idle SECONDS]
+          usage: bench-client [--records N] [--megabytes N] [--idle SECONDS]
             --records N      records of the large run (100000)
+            --megabytes N    size of the large asset (1024)
             --idle SECONDS   how long eight engines do nothing (20; 0 leaves it out)
           """)
         return 0
       }
       return try measure(
         records: number(after: "--records", in: arguments) ?? 100_000,
+        megabytes: number(after: "--megabytes", in: arguments) ?? 1_024,
         idleSeconds: number(after: "--idle", in: arguments) ?? 20) ? 0 : 1
     } catch {
       FileHandle.standardError.write(Data("bench-client: \(error)\n".utf8))
@@ -36,7 +38,7 @@ enum ClientBench {
   }
 
   /// - Returns: Whether every count is within its threshold.
-  private static func measure(records large: Int, idleSeconds: Int) throws -> Bool {
+  private static func measure(records large: Int, megabytes: Int, idleSeconds: Int) throws -> Bool {
     let server = try ServedProgram()
     defer { server.stop() }
     let small = large / 10
@@ -74,6 +76,13 @@ enum ClientBench {
     report("sync with nothing to do (median)", String(format: "%.2f ms", nothing.seconds * 1_000))
     counts.append(("requests, sync with nothing to do", Double(nothing.requests)))
 
+    let film = try server.perform(.asset, megabytes)
+    report(
+      "an asset of \(megabytes) MB", "\(Int(Double(megabytes) / film.seconds)) MB/s up", "",
+      "\(Int(Double(megabytes) / film.baselineSeconds)) MB/s down, \(Int(film.processorSeconds * 1e6) / megabytes) µs of CPU a MB"
+    )
+    counts.append(("MB of growth, a large asset", Double(film.peakBytes) / 1e6))
+
     if idleSeconds > 0 {
       let idle = try server.perform(.idle, idleSeconds)
       report("8 idle engines for \(idleSeconds) s", String(format: "%.1f ms of CPU", idle.processorSeconds * 1_000))
@@ -109,7 +118,7 @@ enum ClientBench {
   }
 
   private static func report(_ what: String, _ value: String, _ ratio: String = "", _ of: String = "") {
-    let line = column(what, 40) + column(value, 22) + (ratio.isEmpty ? "" : "\(ratio)x \(of)")
+    let line = column(what, 40) + column(value, 22) + (ratio.isEmpty ? of : "\(ratio)x \(of)")
     // Past the buffer: the steps take long, and each is to be seen as it ends.
     FileHandle.standardOutput.write(Data((line + "\n").utf8))
   }

@@ -4,7 +4,7 @@ import VirgaCloudKit
 
 /// One thing to measure, in a process of its own.
 struct Step {
-  enum Kind: String { case upload, firstSync, nothing, idle }
+  enum Kind: String { case upload, firstSync, nothing, idle, asset }
 
   private let kind: Kind
   private let count: Int
@@ -31,6 +31,7 @@ struct Step {
     case .firstSync: try await firstSync()
     case .nothing: try await nothing()
     case .idle: try await idle()
+    case .asset: try await asset()
     }
   }
 
@@ -121,5 +122,33 @@ struct Step {
     result.requests = transport.count - requests
     for (engine, _) in engines { await engine.cancelOperations() }
     return result
+  }
+
+  /// One file of that many megabytes, up and down.
+  /// - Returns: `seconds` up, `baselineSeconds` down, and as peak the growth over what was held before.
+  private func asset() async throws -> StepResult {
+    let zone = CKRecordZone(zoneName: "Films")
+    _ = try await database.save(zone)
+    let file = URL(fileURLWithPath: folder + "/film")
+    try Data().write(to: file)
+    let handle = try FileHandle(forWritingTo: file)
+    try handle.truncate(atOffset: UInt64(count) << 20)
+    try handle.close()
+    let record = CKRecord(recordType: "Film", recordID: CKRecord.ID(recordName: "film", zoneID: zone.zoneID))
+    record["file"] = CKAsset(fileURL: file)
+    let held = try Meter.residentBytes()
+    var (up, down) = (StepResult(), StepResult())
+    let sending = Meter()
+    _ = try await database.save(record)
+    try sending.read(into: &up)
+    let fetching = Meter()
+    let fetched = try await database.record(for: record.recordID)["file"] as? CKAsset
+    try fetching.read(into: &down)
+    guard let url = fetched?.fileURL, url != file,
+      try url.resourceValues(forKeys: [.fileSizeKey]).fileSize == count << 20
+    else { throw BenchError("the asset did not come back") }
+    return StepResult(
+      seconds: up.seconds, baselineSeconds: down.seconds, processorSeconds: up.processorSeconds + down.processorSeconds,
+      peakBytes: down.peakBytes - held)
   }
 }

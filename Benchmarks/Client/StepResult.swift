@@ -60,6 +60,8 @@ struct Meter {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime)
   }
 
+  static func residentBytes() throws -> Int { try statusBytes("VmRSS:") }
+
   private static func statusBytes(_ name: String) throws -> Int {
     let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
     let line = status.split(separator: "\n").first { $0.hasPrefix(name) }
