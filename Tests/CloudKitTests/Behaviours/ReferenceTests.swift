@@ -65,6 +65,19 @@ import Testing
     _ = try await database.save(free)
   }
 
+  // 4.3: as chosen. References do not cross zones.
+  @Test(arguments: [CKRecord.ReferenceAction.none, .deleteSelf]) func aReferenceStaysInItsZone(
+    action: CKRecord.ReferenceAction
+  ) async throws {
+    let other = CKRecordZone(zoneName: "Other")
+    _ = try await database.save(other)
+    let target = record("target", in: other)
+    _ = try await database.save(target)
+    let holder = record("holder", in: zone)
+    holder["up"] = CKRecord.Reference(record: target, action: action)
+    #expect(await code { _ = try await database.save(holder) } == .invalidArguments)
+  }
+
   // 4.4
   @Test func aParentMustExistOrComeAlong() async throws {
     let (parent, child) = (record("parent", in: zone), record("child", in: zone))
