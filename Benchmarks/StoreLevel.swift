@@ -46,7 +46,7 @@ enum StoreLevel {
   }
 
   /// CPU time of the process, which other work on the machine moves less than it moves the clock.
-  private static func processorSeconds() -> Double {
+  static func processorSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9

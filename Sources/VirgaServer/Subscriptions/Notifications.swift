@@ -85,7 +85,7 @@ private struct Notifier {
     _ user: UserName, of events: [RecordEvent], _ subscription: StoredSubscription, _ query: WatchedQuery,
     at tokens: [PushToken], context: inout CallContext
   ) throws {
-    var fired = try events.filter { try query.fires(on: $0, in: zone, schemas) }[...]
+    var fired = try query.fired(by: events, in: zone, schemas)[...]
     if fired.isEmpty { return }
     if subscription.firesOnce {
       fired = fired.prefix(1)

@@ -46,23 +46,23 @@ struct WatchedQuery: Hashable {
   /// The query dictionary, with every value of its field's type.
   let json: [UInt8]
 
-  /// Whether the event is one that was asked for, of a record that meets the query: a deleted one as it last was, any
-  /// other as it is now. So an update that takes a record out of the query is not told.
-  func fires(on event: RecordEvent, in zone: ZoneID, _ schemas: NotifiedSchemas) throws -> Bool {
-    guard event.record.type == recordType, events.contains(event.reason), self.zone ?? zone.name == zone.name else {
-      return false
-    }
+  /// The events that were asked for, of records that meet the query: a deleted one as it last was, any other as it is
+  /// now. So an update that takes a record out of the query is not told.
+  func fired(by events: [RecordEvent], in zone: ZoneID, _ schemas: NotifiedSchemas) throws -> [RecordEvent] {
+    guard self.zone ?? zone.name == zone.name else { return [] }
+    let wanted = events.filter { $0.record.type == recordType && self.events.contains($0.reason) }
+    if wanted.isEmpty { return [] }
     let query: Query
     do {
       query = try Query(json: json)
     } catch {
       throw StoreError.damaged("the query of a subscription cannot be read")
     }
-    if query.filters.isEmpty { return true }
+    if query.filters.isEmpty { return wanted }
     let searchable = query.filters.contains { $0.field == .anySearchable } ? try schemas.searchable(recordType) : []
     var names = Set(searchable)
     for case .field(let name) in query.filters.map(\.field) { names.insert(name) }
-    return query.matches(try event.record.subject(in: zone, only: names), searchable: searchable)
+    return try wanted.filter { query.matches(try $0.record.subject(in: zone, only: names), searchable: searchable) }
   }
 }
 

@@ -1,5 +1,6 @@
 import CloudKit
 import Foundation
+import Synchronization
 import Testing
 import VirgaAuth
 import VirgaHTTP
@@ -147,6 +148,39 @@ struct SocketTests {
     #expect(notification is CKDatabaseNotification)
     #expect(notification?.subscriptionID == "all")
     #expect(notification?.containerIdentifier == "iCloud.test")
+    await local.stop()
+  }
+
+  @Test(.timeLimit(.minutes(1))) func pushesOfAQueryComeToWhoListens() async throws {
+    _ = try await database.save(CKRecordZone(zoneID: zone))
+    let other = Service(
+      endpoint: local.url, environment: .development, home: VirgaHome(path: server.folder.path + "/home"),
+      transport: CurlTransport(), deviceName: "phone", now: { [server] in server.now })
+    let writer = CKContainer("iCloud.test", on: other).privateCloudDatabase
+    func save(_ number: Int) async throws {
+      let record = CKRecord(recordType: "Photo", recordID: CKRecord.ID(recordName: "p\(number)", zoneID: zone))
+      record["title"] = "x"
+      _ = try await writer.save(record)
+    }
+    try await save(0)
+    let subscription = CKQuerySubscription(
+      recordType: "Photo", predicate: NSPredicate(format: "title == 'x'"), subscriptionID: "photos",
+      options: .firesOnRecordCreation)
+    _ = try await database.save(subscription)
+    // Nobody knows when the listener has its queue, so photos are taken until it has heard of one.
+    let hasHeard = Mutex(false)
+    let container = container
+    async let push = container.notifications.first { _ in
+      hasHeard.withLock { $0 = true }
+      return true
+    }
+    var number = 1
+    while !hasHeard.withLock({ $0 }) {
+      try await save(number)
+      number += 1
+    }
+    let heard = await push as? CKQueryNotification
+    #expect(heard?.subscriptionID == "photos" && heard?.queryNotificationReason == .recordCreated)
     await local.stop()
   }
 }
