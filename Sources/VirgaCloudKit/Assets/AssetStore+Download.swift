@@ -56,8 +56,10 @@ extension AssetStore {
       try Self.checkSpace(for: download.asset.size - sink.size, in: download.url.deletingLastPathComponent())
       try await receive(download, into: sink)
     } catch {
-      // What came is kept only for a transfer that can go on, and whose outcome can be checked.
-      if !(error.isOfNetwork && sink.size > 0 && download.asset.hasDigest) { sink.discard() }
+      // What came is kept only for a transfer that can go on, and whose outcome can be checked. After a fault of the
+      // sink's own, such as a service that gives another part than was asked for, going on would only repeat it.
+      let canGoOn = error.isOfNetwork && sink.fault == nil && sink.size > 0 && download.asset.hasDigest
+      if !canGoOn { sink.discard() }
       throw error
     }
     guard sink.size == download.asset.size, sink.finish().fits(checksum: download.asset.fileChecksum) else {

@@ -1,5 +1,6 @@
 import CloudKit
 import Foundation
+import Synchronization
 import Testing
 import VirgaModel
 
@@ -74,6 +75,47 @@ struct DownloadTests {
     network.forget()
     #expect(try await fetched() == bytes)
     #expect(ranges == [nil])
+  }
+
+  /// Or every further fetch would fail in the same way.
+  @Test func beginningIsGivenUpWhenTheServiceSendsAnotherPart() async throws {
+    network.cutDownloads(afterBytes: 30_000, 0)
+    _ = await code { _ = try await fetched() }
+    network.replaceAnswers { _, answer in
+      guard answer.status == 206 else { return answer }
+      return TransportResponse(status: 206, headers: [("Content-Range", "bytes 0-9/100000")], body: answer.body)
+    }
+    #expect(await code { _ = try await fetched() } == .networkFailure)
+    #expect(try names() == [])
+    #expect(try await fetched() == bytes)
+  }
+
+  @Test func fewTransfersOfOneCallRunAtOnce() async throws {
+    let running = Mutex((now: 0, most: 0))
+    let records = try (0..<30).map { number in
+      let id = CKRecord.ID(recordName: "many\(number)", zoneID: recordID.zoneID)
+      let record = CKRecord(recordType: "Photo", recordID: id)
+      record["file"] = CKAsset(fileURL: try server.folder.file("many\(number)", Array("number \(number)".utf8)))
+      return record
+    }
+    network.before { request in
+      guard request.url.contains("/assets/1/") else { return }
+      running.withLock { running in
+        running.now += 1
+        running.most = max(running.most, running.now)
+      }
+      for _ in 0..<10 { await Task.yield() }
+    }
+    network.replaceAnswers { path, answer in
+      if path.contains("/assets/1/") { running.withLock { $0.now -= 1 } }
+      return answer
+    }
+    _ = try await database.modifyRecords(saving: records, deleting: [])
+    #expect(running.withLock { $0.most } == AssetStore.parallelTransfers)
+    running.withLock { $0.most = 0 }
+    let found = try await database.records(for: records.map(\.recordID))
+    #expect(found.values.allSatisfy { (try? $0.get()) != nil })
+    #expect(running.withLock { $0 } == (0, AssetStore.parallelTransfers))
   }
 
   @Test func serviceThatSendsMoreThanTheAssetHasIsStopped() async throws {
