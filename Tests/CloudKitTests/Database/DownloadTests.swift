@@ -111,11 +111,13 @@ struct DownloadTests {
       return answer
     }
     _ = try await database.modifyRecords(saving: records, deleting: [])
-    #expect(running.withLock { $0.most } == AssetStore.parallelTransfers)
+    let atOnce = 2...AssetStore.parallelTransfers
+    #expect(atOnce.contains(running.withLock { $0.most }))
     running.withLock { $0.most = 0 }
     let found = try await database.records(for: records.map(\.recordID))
     #expect(found.values.allSatisfy { (try? $0.get()) != nil })
-    #expect(running.withLock { $0 } == (0, AssetStore.parallelTransfers))
+    #expect(atOnce.contains(running.withLock { $0.most }))
+    #expect(running.withLock { $0.now } == 0)
   }
 
   @Test func serviceThatSendsMoreThanTheAssetHasIsStopped() async throws {
