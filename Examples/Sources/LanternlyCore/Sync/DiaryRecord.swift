@@ -5,14 +5,15 @@ import Foundation
 ///
 /// | type | field | holds |
 /// |---|---|---|
-/// | Entry | `text`, `timeZone`, `device`, `copyOf`, `originSource` | STRING |
+/// | Entry | `text` | ENCRYPTED STRING |
+/// | | `timeZone`, `device`, `copyOf`, `originSource` | STRING |
 /// | | `written`, `originModified` | TIMESTAMP |
 /// | | `starred`, `mood`, `deleted` | INT64 |
-/// | | `tags` | LIST of STRING, in order |
+/// | | `tags` | LIST of STRING, in order, encrypted |
 /// | | `tagTimes` | LIST of INT64: when each was added, milliseconds since 1970 |
 /// | | `edited` | LIST of INT64: when each mergeable field was edited, in the order of `EditTimes.list` |
-/// | | `placeName`, `locality`, `region`, `country` | STRING |
-/// | | `coordinates` | LOCATION |
+/// | | `placeName`, `locality`, `region`, `country` | ENCRYPTED STRING |
+/// | | `coordinates` | ENCRYPTED LOCATION |
 /// | | `weatherConditions`, `weatherCode` | STRING |
 /// | | `weatherCelsius`, `weatherHumidity`, `weatherPressure`, `weatherWindSpeed`, `weatherWindBearing` | DOUBLE |
 /// | Attachment | `entry` | REFERENCE to its entry, which takes it along when it is deleted |
@@ -20,11 +21,27 @@ import Foundation
 /// | | `position`, `byteCount` | INT64 |
 /// | | `file` | ASSET |
 ///
+/// What was written and where is encrypted on the device; times, marks and weather are not, and neither are files.
 /// A field without a value is absent. Only fields that changed are sent, so an attachment's file travels once.
 enum DiaryRecord {
   static let zoneName = "Diary"
   static let entryType = "Entry"
   static let attachmentType = "Attachment"
+
+  /// The fields that no server is to read.
+  private static let encryptedFields: Set<String> = [
+    "text", "tags", "placeName", "locality", "region", "country", "coordinates",
+  ]
+
+  /// Whether an encrypted value of the record cannot be read here. What the record says is then no edit of anybody's.
+  static func isLocked(_ record: CKRecord) -> Bool {
+    encryptedFields.contains { key in
+      switch record.encryptedValueState(forKey: key) {
+      case .keyMissing, .damaged: true
+      case .readable, nil: false
+      }
+    }
+  }
 
   static var zoneID: CKRecordZone.ID { CKRecordZone.ID(zoneName: zoneName, ownerName: CKCurrentUserDefaultName) }
 
@@ -38,7 +55,11 @@ enum DiaryRecord {
     let before = stored.systemFields == nil ? nil : stored.ancestor
     let (old, new) = (before.map(contents) ?? [:], contents(of: stored.entry))
     for key in Set(old.keys).union(new.keys).sorted() where old[key] != new[key] {
-      record[key] = new[key]?.value
+      if encryptedFields.contains(key) {
+        record.encryptedValues[key] = new[key]?.value
+      } else {
+        record[key] = new[key]?.value
+      }
     }
     return record
   }
@@ -134,12 +155,13 @@ enum DiaryRecord {
   static func entry(of record: CKRecord) -> RemoteEntry {
     let written = Written(moment: moment(record, "written") ?? .never, zone: record["timeZone"] as? String ?? "GMT")
     let times = integers(record, "edited").map { Moment(milliseconds: $0) }
-    var entry = Entry(text: record["text"] as? String ?? "", written: written, edited: EditTimes(list: times))
+    var entry = Entry(
+      text: record.encryptedValues["text"] as? String ?? "", written: written, edited: EditTimes(list: times))
     entry.isStarred = integer(record, "starred") == 1
     entry.isDeleted = integer(record, "deleted") == 1
     entry.mood = integer(record, "mood").map { Int($0) }
     let added = integers(record, "tagTimes")
-    for (index, tag) in (record["tags"] as? [String] ?? []).enumerated() {
+    for (index, tag) in (record.encryptedValues["tags"] as? [String] ?? []).enumerated() {
       entry.tags[tag] = index < added.count ? Moment(milliseconds: added[index]) : .never
     }
     entry.copyOf = (record["copyOf"] as? String).map { EntryID($0) }
@@ -169,11 +191,11 @@ enum DiaryRecord {
 
   private static func place(_ record: CKRecord) -> Place? {
     var place = Place()
-    place.name = record["placeName"] as? String
-    place.locality = record["locality"] as? String
-    place.region = record["region"] as? String
-    place.country = record["country"] as? String
-    if let location = record["coordinates"] as? CLLocation {
+    place.name = record.encryptedValues["placeName"] as? String
+    place.locality = record.encryptedValues["locality"] as? String
+    place.region = record.encryptedValues["region"] as? String
+    place.country = record.encryptedValues["country"] as? String
+    if let location = record.encryptedValues["coordinates"] as? CLLocation {
       (place.latitude, place.longitude) = (location.coordinate.latitude, location.coordinate.longitude)
     }
     return place == Place() ? nil : place

@@ -212,7 +212,13 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   ) throws {
     var changes = RemoteChanges()
     for modification in event.modifications where modification.record.recordID.zoneID == DiaryRecord.zoneID {
-      add(modification.record, to: &changes)
+      let record = modification.record
+      if DiaryRecord.isLocked(record) {
+        // It is there, and comes again once this device has the key.
+        progress.withLock { _ = $0.namesSeen?.insert(record.recordID.recordName) }
+      } else {
+        add(record, to: &changes)
+      }
     }
     for deletion in event.deletions where deletion.recordID.zoneID == DiaryRecord.zoneID {
       try add(deletion.recordID.recordName, to: &changes)
