@@ -57,6 +57,17 @@ import VirgaCloudKit
     _ = try await laptop.privateCloudDatabase.modifyRecords(saving: [theirs, share], deleting: [])
     let fragment = try #require(share.url?.fragment)
 
+    // A guest who accepts from a shell reads the values in an app.
+    let address = try #require(share.url?.absoluteString)
+    let accepted = try await ProgramRun.run([
+      "account", "accept", address, "--home", server.folder.path + "/guest",
+    ])
+    #expect(accepted.code == 0, "\(accepted.errors)")
+    let guest = container("guest", server).sharedCloudDatabase
+    let shared = try #require(try await guest.databaseChanges(since: nil).modifications.first?.zoneID)
+    let seen = try await guest.record(for: CKRecord.ID(recordName: "one", zoneID: shared))
+    #expect(seen.encryptedValues["text"] as? String == Self.secrets[1])
+
     // A removed device leaves keys behind as well.
     let devices = try await ProgramRun.run(server.account("devices", home: "phone"))
     let id = try #require(devices.output.firstMatch(of: /([0-9a-f]{32}) .* laptop/)?.output.1)
