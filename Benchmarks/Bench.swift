@@ -50,8 +50,9 @@ enum Bench {
     let folder = server.folder.path
     report("durable 4 KB append (median)", "\(microseconds(Baseline.durableAppendSeconds(in: folder))) µs")
 
+    var raw = 0.0
     for batch in [200, 400] {
-      let raw = Baseline.rowsPerSecond(payloads: payloads, batch: batch, in: folder)
+      raw = Baseline.rowsPerSecond(payloads: payloads, batch: batch, in: folder)
       let zone = "Upload\(batch)"
       try Workload.makeZone(zone, on: server)
       let ours = try Workload.upload(records, batch: batch, zone: zone, to: server)
@@ -62,6 +63,10 @@ enum Bench {
     report(
       "disk after the uploads", "\(server.diskBytes / 40_000) bytes a record",
       Double(server.diskBytes) / Double(40_000 * (payloads.first?.count ?? 1)), "of the fields' bytes")
+
+    try Workload.makeZone("Upload4", on: server)
+    let four = try Workload.upload(records, batch: 400, zone: "Upload4", clients: 4, to: server)
+    report("the same, 4 clients", "\(Int(four)) records/s", four / raw, "of raw SQLite (\(Int(raw)) rows/s)")
 
     for page in [200, 2_000] {
       let rate = try Workload.download(zone: "Upload200", page: page, from: server)

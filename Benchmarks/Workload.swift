@@ -48,19 +48,32 @@ enum Workload {
     return body
   }
 
-  /// Records a second over one connection.
-  static func upload(_ records: [Item], batch: Int, zone: String, to server: ServerUnderTest) throws -> Double {
+  /// Records a second. Each client has a connection of its own and an equal part of the batches.
+  static func upload(
+    _ records: [Item], batch: Int, zone: String, clients: Int = 1, to server: ServerUnderTest
+  ) throws -> Double {
     let requests = stride(from: 0, to: records.count, by: batch).map { start in
       requestBytes(
         "POST", server.target("records/modify"),
         body: modifyBody(records[start..<min(start + batch, records.count)], zone: zone))
     }
-    let connection = try RawConnection(port: server.port)
-    let elapsed = try seconds {
-      for request in requests {
-        let answer = try connection.request(request)
-        precondition(answer.status == 200, String(decoding: answer.body.prefix(500), as: UTF8.self))
+    let elapsed = seconds {
+      let group = DispatchGroup()
+      for client in 0..<clients {
+        let mine = stride(from: client, to: requests.count, by: clients).map { requests[$0] }
+        let port = server.port
+        group.enter()
+        let thread = Thread {
+          defer { group.leave() }
+          guard let connection = try? RawConnection(port: port) else { preconditionFailure("no connection") }
+          for request in mine {
+            guard let answer = try? connection.request(request) else { preconditionFailure("no answer") }
+            precondition(answer.status == 200, String(decoding: answer.body.prefix(500), as: UTF8.self))
+          }
+        }
+        thread.start()
       }
+      group.wait()
     }
     return Double(records.count) / elapsed
   }
