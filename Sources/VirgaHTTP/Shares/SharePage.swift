@@ -61,6 +61,7 @@ struct SharePage {
       <p>\(texts.inTheApp)</p>
       <p>\(texts.inATerminal)</p>
       <p class="command"><code>\(command)</code></p>
+      <p>\(texts.wholeAddress)</p>
       """
   }
 
