@@ -17,8 +17,8 @@ public final class SQLiteStore: Store {
     public var timePerCommitMax: Duration = .milliseconds(30)
     /// Pages of the write-ahead log after which they are moved to the file from the side, and after which the writer
     /// itself does what remains, so that the log begins anew.
-    public var logPagesBeforeCheckpoint = 2_000
-    public var logPagesMax = 8_000
+    public var logPagesBeforeCheckpoint = 1_000
+    public var logPagesMax = 4_000
 
     public init() {}
   }
