@@ -35,7 +35,7 @@ extension Front {
         try KeyBook().removeAll(of: .account(session.account), in: transaction)
         return (zones, context.wakes)
       }
-      for token in wakes.sorted() { polls.wake(token) }
+      wake(wakes)
       return try .message(KeyMessages.Reset(zones: zones))
     } catch {
       return .failure(ServiceError(accountsError: error))

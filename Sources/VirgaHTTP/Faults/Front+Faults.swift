@@ -68,7 +68,7 @@ extension Front {
       }
       return context.wakes
     }
-    for token in wakes.sorted() { polls.wake(token) }
+    wake(wakes)
   }
 
   /// The faults that meet a call.

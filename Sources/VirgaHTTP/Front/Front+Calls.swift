@@ -39,14 +39,8 @@ extension Front {
   private func runLarge(
     _ call: Call, _ context: CallContext, _ encode: @Sendable (Reply) -> [UInt8]
   ) async throws -> [UInt8] {
-    let (bytes, wakes) = try await store.write { [service] transaction in
-      var context = context
-      let reply = try service.write(call, in: transaction, context: &context)
-      return (reply, context.wakes)
-    } whileCommitting: {
-      (encode($0), $1)
-    }
-    for token in wakes.sorted() { polls.wake(token) }
+    let (bytes, wakes) = try await store.write(writing(call, context), whileCommitting: { (encode($0), $1) })
+    wake(wakes)
     return bytes
   }
 
@@ -61,13 +55,24 @@ extension Front {
         // The first query of its kind makes an index.
       }
     }
-    let (reply, wakes) = try await store.write { [service] transaction in
+    let (reply, wakes) = try await store.write(writing(call, context))
+    wake(wakes)
+    return reply
+  }
+
+  /// The call as a write, which answers what to say, and which push tokens have news once it is durable.
+  private func writing(
+    _ call: Call, _ context: CallContext
+  ) -> @Sendable (any WriteTransaction) throws -> (Reply, Set<String>) {
+    { [service] transaction in
       var context = context
       let reply = try service.write(call, in: transaction, context: &context)
       return (reply, context.wakes)
     }
-    for token in wakes.sorted() { polls.wake(token) }
-    return reply
+  }
+
+  func wake(_ pushTokens: Set<String>) {
+    for token in pushTokens.sorted() { polls.wake(token) }
   }
 
   func context(for endpoint: Endpoint, _ principal: Principal, _ head: HTTPRequestHead) -> CallContext {

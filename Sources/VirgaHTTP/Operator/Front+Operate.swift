@@ -75,7 +75,7 @@ extension Front {
       try service.leaveShares(of: user, in: transaction, context: &context)
       return context.wakes
     }
-    for token in wakes.sorted() { polls.wake(token) }
+    wake(wakes)
     return Array("{}".utf8)
   }
 

@@ -103,7 +103,7 @@ extension Front {
       var context = start
       return (try body(transaction, &context), context.wakes)
     }
-    for token in wakes.sorted() { polls.wake(token) }
+    wake(wakes)
     return report
   }
 

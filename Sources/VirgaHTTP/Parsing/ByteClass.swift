@@ -23,15 +23,6 @@ enum ByteClass {
   static func isWhiteSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
   static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
-  static func hexDigit(_ byte: UInt8) -> Int64? {
-    switch byte {
-    case 0x30...0x39: Int64(byte - 0x30)
-    case 0x41...0x46: Int64(byte - 0x41 + 10)
-    case 0x61...0x66: Int64(byte - 0x61 + 10)
-    default: nil
-    }
-  }
-
   static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
   /// One bit for each ASCII byte: `low` for 0...63, `high` for 64...127.

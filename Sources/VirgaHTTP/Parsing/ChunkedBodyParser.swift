@@ -1,3 +1,5 @@
+import VirgaAuth
+
 /// Finds the data in a body of chunks, a byte at a time so that it keeps no bytes of its own.
 ///
 /// Extensions and trailers are checked, counted against a limit and dropped.
@@ -74,10 +76,10 @@ struct ChunkedBodyParser: Sendable {
   }
 
   private mutating func takeSize(_ byte: UInt8) throws(HTTPRefusal) -> State {
-    if let digit = ByteClass.hexDigit(byte) {
+    if let digit = Hex.digit(byte) {
       sizeDigits += 1
       guard sizeDigits <= Self.sizeDigitsMax else { throw .chunk }
-      remaining = remaining << 4 | digit
+      remaining = remaining << 4 | Int64(digit)
       return .size
     }
     guard state == .size else { throw .chunk }

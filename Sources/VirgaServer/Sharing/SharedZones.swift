@@ -69,11 +69,7 @@ extension Service {
     var book = ShareBook(transaction)
     for name in shared.shares {
       guard let share = try transaction.record(name, in: row), !share.isDeleted, share.type == .share else { continue }
-      var state = try ShareState(share)
-      state.remove(user)
-      _ = try transaction.put(state, of: share, by: user, row: &row, context: context)
-      try book.touch(state, in: row)
-      try book.leave(user, share, in: row)
+      try transaction.take(user, outOf: share, row: &row, &book, context: context)
     }
     try book.write(row: &row, context: &context)
     try transaction.put(&row)
@@ -101,11 +97,7 @@ extension Service {
         row.databaseSequence = database.sequence
         var book = ShareBook(transaction)
         for share in shares {
-          var state = try ShareState(share)
-          state.remove(user)
-          _ = try transaction.put(state, of: share, by: user, row: &row, context: context)
-          try book.touch(state, in: row)
-          try book.leave(user, share, in: row)
+          try transaction.take(user, outOf: share, row: &row, &book, context: context)
         }
         try book.write(row: &row, context: &context)
         try transaction.put(&row)
@@ -115,6 +107,17 @@ extension Service {
 }
 
 extension WriteTransaction {
+  /// Takes a participant out of one share. The caller writes the book and the row.
+  fileprivate func take(
+    _ user: UserName, outOf share: StoredRecord, row: inout ZoneRow, _ book: inout ShareBook, context: CallContext
+  ) throws {
+    var state = try ShareState(share)
+    state.remove(user)
+    _ = try put(state, of: share, by: user, row: &row, context: context)
+    try book.touch(state, in: row)
+    try book.leave(user, share, in: row)
+  }
+
   /// Ends all shares of a zone that is about to go, and forgets their addresses. The caller puts the row.
   func endShares(of row: inout ZoneRow, context: inout CallContext) throws {
     guard row.sharing != .none else { return }

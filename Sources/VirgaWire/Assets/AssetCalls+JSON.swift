@@ -1,21 +1,30 @@
 import VirgaModel
 
-extension AssetsUploadRequest {
-  init(reading reader: inout JSONReader) throws(WireError) {
-    self.init(zone: ZoneSelector(), items: [])
-    var hasTokens = false
-    try reader.beginObject()
-    while let key = try reader.nextKey() {
-      if try reader.readNull() { continue }
+extension JSONReader {
+  /// Reads an object of which a zone, the default one if it is left out, and a list count; the list must be there.
+  fileprivate mutating func readList<Element>(
+    in name: String, _ element: (inout JSONReader) throws(WireError) -> Element
+  ) throws(WireError) -> (zone: ZoneSelector, elements: [Element]) {
+    var zone = ZoneSelector()
+    var elements: [Element]?
+    try beginObject()
+    while let key = try nextKey() {
+      if try readNull() { continue }
       switch key {
-      case "zoneID": zone = try ZoneSelector(reading: &reader)
-      case "tokens":
-        items = try reader.readArray { (r) throws(WireError) in try Item(reading: &r) }
-        hasTokens = true
-      default: try reader.skipValue()
+      case "zoneID": zone = try ZoneSelector(reading: &self)
+      case name: elements = try readArray(element)
+      default: try skipValue()
       }
     }
-    guard hasTokens else { throw reader.mismatch("the key tokens") }
+    guard let elements else { throw mismatch("the key \(name)") }
+    return (zone, elements)
+  }
+}
+
+extension AssetsUploadRequest {
+  init(reading reader: inout JSONReader) throws(WireError) {
+    let (zone, items) = try reader.readList(in: "tokens") { (r) throws(WireError) in try Item(reading: &r) }
+    self.init(zone: zone, items: items)
   }
 
   func write(into writer: inout JSONWriter) {
@@ -57,20 +66,8 @@ extension AssetsUploadRequest.Item {
 
 extension AssetsRereferenceRequest {
   init(reading reader: inout JSONReader) throws(WireError) {
-    self.init(zone: ZoneSelector(), items: [])
-    var hasAssets = false
-    try reader.beginObject()
-    while let key = try reader.nextKey() {
-      if try reader.readNull() { continue }
-      switch key {
-      case "zoneID": zone = try ZoneSelector(reading: &reader)
-      case "assets":
-        items = try reader.readArray { (r) throws(WireError) in try Item(reading: &r) }
-        hasAssets = true
-      default: try reader.skipValue()
-      }
-    }
-    guard hasAssets else { throw reader.mismatch("the key assets") }
+    let (zone, items) = try reader.readList(in: "assets") { (r) throws(WireError) in try Item(reading: &r) }
+    self.init(zone: zone, items: items)
   }
 
   func write(into writer: inout JSONWriter) {
