@@ -43,7 +43,7 @@ let package = Package(
 
     // Server side.
     module("VirgaServer", ["VirgaModel", "VirgaWire", "VirgaSchema"]),
-    module("VirgaServerSQLite", ["VirgaModel", "VirgaServer", "VirgaSQLite"]),
+    module("VirgaServerSQLite", ["VirgaModel", "VirgaServer", "VirgaSQLite", "CLinux"]),
     module("VirgaHTTP", ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "CLinux"]),
 
     // Client side.

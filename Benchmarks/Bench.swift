@@ -10,11 +10,13 @@ enum Bench {
       if arguments.contains("--help") {
         print(
           """
-          usage: bench [--counts | --store | --queries | --storm | --repeat KIND COUNT]
+          usage: bench [--counts | --store | --queries | --storm | --saves | --uploads | --repeat KIND COUNT]
             --counts  only the exact counts, compared with Benchmarks/thresholds.json
             --store   only the store, without rules and HTTP
             --queries only queries and lookups among few and many records, and reads of what others share
             --storm   only the conflicts of many clients
+            --saves   only saves of one record by one client and by many
+            --uploads only uploads
             --repeat  one kind of request (save, batch, lookup or page) over and over in this process, for a profiler
           """)
         return 0
@@ -27,9 +29,12 @@ enum Bench {
         try await Counts.repeatRequest(arguments[1], count: count)
         return 0
       }
-      if arguments.contains("--queries") || arguments.contains("--storm") {
+      let part: Set = ["--queries", "--storm", "--saves", "--uploads"]
+      if arguments.contains(where: part.contains) {
         let server = try ServerUnderTest()
         defer { server.stop() }
+        if arguments.contains("--uploads") { try measureUploads(server, Workload.records(20_000)) }
+        if arguments.contains("--saves") { _ = try measureSaves(server) }
         if arguments.contains("--queries") { try measureQueries(server) }
         if arguments.contains("--storm") { try measureStorm(server, saveRate: nil) }
         return 0
@@ -46,10 +51,34 @@ enum Bench {
     let server = try ServerUnderTest()
     defer { server.stop() }
     let records = Workload.records(20_000)
-    let payloads = records.map { $0.fields }
-    let folder = server.folder.path
-    report("durable 4 KB append (median)", "\(microseconds(Baseline.durableAppendSeconds(in: folder))) µs")
+    let append = Baseline.durableAppendSeconds(in: server.folder.path)
+    report("durable 4 KB append (median)", "\(microseconds(append)) µs")
 
+    try measureUploads(server, records)
+    for page in [200, 2_000] {
+      let rate = try Workload.download(zone: "Upload200", page: page, from: server)
+      report("fresh download, pages of \(page)", "\(Int(rate)) records/s")
+    }
+
+    let sixteen = try measureSaves(server)
+    try measureStorm(server, saveRate: sixteen)
+    try measureQueries(server)
+
+    let latency = try Workload.pushLatency(zone: "Single", on: server)
+    report("push after the commit (median)", "\(microseconds(latency.push)) µs")
+    report("poll for the change (median)", "\(microseconds(latency.poll)) µs")
+
+    let assets = try Workload.assets(count: 40, on: server)
+    report("1 MB assets up", "\(Int(assets.up)) MB/s")
+    report("1 MB assets down", "\(Int(assets.down)) MB/s")
+
+    let parked = try Workload.parkedPolls(1_000, on: server)
+    report("one parked poll", "\(parked / 1_024) KB")
+  }
+
+  private static func measureUploads(_ server: ServerUnderTest, _ records: [Workload.Item]) throws {
+    let payloads = records.map(\.fields)
+    let folder = server.folder.path
     var raw = 0.0
     for batch in [200, 400] {
       raw = Baseline.rowsPerSecond(payloads: payloads, batch: batch, in: folder)
@@ -67,31 +96,17 @@ enum Bench {
     try Workload.makeZone("Upload4", on: server)
     let four = try Workload.upload(records, batch: 400, zone: "Upload4", clients: 4, to: server)
     report("the same, 4 clients", "\(Int(four)) records/s", four / raw, "of raw SQLite (\(Int(raw)) rows/s)")
+  }
 
-    for page in [200, 2_000] {
-      let rate = try Workload.download(zone: "Upload200", page: page, from: server)
-      report("fresh download, pages of \(page)", "\(Int(rate)) records/s")
-    }
-
+  /// - Returns: one-record saves a second by 16 clients.
+  private static func measureSaves(_ server: ServerUnderTest) throws -> Double {
     try Workload.makeZone("Single", on: server)
-    let append = Baseline.durableAppendSeconds(in: folder)
-    let one = try Workload.singleSaves(clients: 1, each: 300, zone: "Single", to: server)
+    let append = Baseline.durableAppendSeconds(in: server.folder.path)
+    let one = try Workload.singleSaves(300, zone: "Single", to: server)
     report("one-record save, 1 client", "\(microseconds(one.median)) µs", one.median / append, "of one durable append")
-    let sixteen = try Workload.singleSaves(clients: 16, each: 300, zone: "Single", to: server)
-    report("one-record saves, 16 clients", "\(Int(sixteen.rate))/s", sixteen.rate / one.rate, "of one client's rate")
-    try measureStorm(server, saveRate: sixteen.rate)
-    try measureQueries(server)
-
-    let latency = try Workload.pushLatency(zone: "Single", on: server)
-    report("push after the commit (median)", "\(microseconds(latency.push)) µs")
-    report("poll for the change (median)", "\(microseconds(latency.poll)) µs")
-
-    let assets = try Workload.assets(count: 40, on: server)
-    report("1 MB assets up", "\(Int(assets.up)) MB/s")
-    report("1 MB assets down", "\(Int(assets.down)) MB/s")
-
-    let parked = try Workload.parkedPolls(1_000, on: server)
-    report("one parked poll", "\(parked / 1_024) KB")
+    let sixteen = try Workload.saveRate(clients: 16, each: 1_000, zone: "Single", to: server)
+    report("one-record saves, 16 clients", "\(Int(sixteen))/s", sixteen / one.rate, "of one client's rate")
+    return sixteen
   }
 
   private static func measureQueries(_ server: ServerUnderTest) throws {
@@ -104,7 +119,7 @@ enum Bench {
     var rate = saveRate
     if rate == nil {
       try Workload.makeZone("Single", on: server)
-      rate = try Workload.singleSaves(clients: 16, each: 300, zone: "Single", to: server).rate
+      rate = try Workload.saveRate(clients: 16, each: 1_000, zone: "Single", to: server)
     }
     let storm = try ConflictStorm.run(each: 300, on: server)
     report(

@@ -118,36 +118,34 @@ enum Workload {
     }
   }
 
-  /// Each client saves new records one by one; the median time of a save, and all saves a second.
-  static func singleSaves(
-    clients: Int, each: Int, zone: String, to server: ServerUnderTest
-  ) throws -> (median: Double, rate: Double) {
-    let items = records(each)
+  /// Requests that each save one new record.
+  private static func saves(_ count: Int, client: Int, zone: String, on server: ServerUnderTest) -> [[UInt8]] {
     let run = UUID().uuidString.prefix(6)
-    let times = Mutex<[Double]>([])
-    let elapsed = seconds {
-      let group = DispatchGroup()
-      for client in 0..<clients {
-        let requests = items.map { item in
-          requestBytes(
-            "POST", server.target("records/modify"),
-            body: modifyBody([Item(name: "\(run)-\(client)-\(item.name)", fields: item.fields)], zone: zone))
-        }
-        let port = server.port
-        group.enter()
-        let thread = Thread {
-          defer { group.leave() }
-          guard let connection = try? RawConnection(port: port) else { return }
-          let mine = requests.map { request in
-            seconds { precondition((try? connection.request(request))?.status == 200) }
-          }
-          times.withLock { $0 += mine }
-        }
-        thread.start()
-      }
-      group.wait()
+    return records(count).map { item in
+      requestBytes(
+        "POST", server.target("records/modify"),
+        body: modifyBody([Item(name: "\(run)-\(client)-\(item.name)", fields: item.fields)], zone: zone))
     }
-    return (median(times.withLock { $0 }), Double(clients * each) / elapsed)
+  }
+
+  /// One client saves new records one by one: the median time of a save in seconds, and saves a second.
+  static func singleSaves(
+    _ count: Int, zone: String, to server: ServerUnderTest
+  ) throws -> (median: Double, rate: Double) {
+    let requests = saves(count, client: 0, zone: zone, on: server)
+    let connection = try RawConnection(port: server.port)
+    let times = try requests.map { request in
+      try seconds {
+        guard try connection.request(request).status == 200 else { throw BenchError("a save was refused") }
+      }
+    }
+    return (median(times), Double(count) / times.reduce(0, +))
+  }
+
+  /// Saves a second of many clients, each of which saves new records one by one.
+  static func saveRate(clients: Int, each: Int, zone: String, to server: ServerUnderTest) throws -> Double {
+    let requests = (0..<clients).map { saves(each, client: $0, zone: zone, on: server) }
+    return try LoadDriver.rate(requests, port: server.port)
   }
 
   private static func pushURL(

@@ -63,10 +63,10 @@ public final class SQLiteStore: Store {
       let writer = Writer(connection, queue: writes, checkpoints: checkpoints, state: state, options: options)
       var threads = readers.map { reader in
         nonisolated(unsafe) let reader = reader  // Used by its thread alone from here on.
-        return WorkerThread { reader.run() }
+        return WorkerThread("virga-read") { reader.run() }
       }
-      threads.append(WorkerThread { checkpointer.run() })
-      threads.append(WorkerThread { writer.run() })
+      threads.append(WorkerThread("virga-tidy") { checkpointer.run() })
+      threads.append(WorkerThread("virga-write") { writer.run() })
       self.threads = Mutex(threads)
       self.folder = folder
       self.state = state

@@ -107,7 +107,7 @@ final class Writer {
       guard connection.isInTransaction else { throw StoreError.other("the transaction was ended by an error") }
     } catch {
       transaction.end()
-      if connection.totalChangeCount != changes { transaction.dropCaches() }
+      transaction.undoJob(hasWritten: connection.totalChangeCount != changes)
       if !connection.isInTransaction && !isFirst { try giveUp(error) }
       do {
         if isFirst {
@@ -131,10 +131,11 @@ final class Writer {
   /// Answers why it failed, if it did.
   private func commit() -> (any Error)? {
     do {
+      try transaction.writeBack()
       try connection.statement(literal: "COMMIT").run()
       return nil
     } catch {
-      if error.condition == .syncFailed { state.noteDiskFailure() }
+      if let error = error as? SQLiteError, error.condition == .syncFailed { state.noteDiskFailure() }
       do { try giveUp(error) } catch { return error }
     }
   }

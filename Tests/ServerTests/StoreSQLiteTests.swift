@@ -260,6 +260,40 @@ struct StoreSQLiteTests {
     let changes = try await store.reading { try $0.changes(in: zone) }
     #expect(changes.map(\.sequence) == Array(1...20))
     #expect(!changes.map(\.name).contains("r1") && changes.map(\.name).contains("r2"))
+    #expect(try await store.reading { try $0.zone("Notes", in: diary)?.sequence } == 20)
+  }
+
+  @Test func rowsThatAllJobsOfAGroupChangeAreWrittenOnceAndReadAsTheyAreMeanwhile() async throws {
+    struct Stop: Error {}
+    let store = try open()
+    try await store.writing { _ = try $0.makeZone() }
+    let gate = Gate()
+    gate.close(store)
+    let before = store.counts.statements
+    let finished = Latch(count: 31)
+    let listed = Mutex<[Int64]>([])
+    for number in 1...30 {
+      store.write {
+        var row = try #require(try $0.zone("Notes", in: diary))
+        row.sequence += 1
+        try $0.put(&row)
+        if number == 30 { throw Stop() }
+      } completion: { _ in
+        finished.open()
+      }
+    }
+    store.write { transaction in
+      let rows = try transaction.zones(in: diary, after: -1, limit: 10)
+      listed.withLock { $0 = rows.map(\.sequence) }
+    } completion: { _ in
+      finished.open()
+    }
+    gate.open()
+    await finished.opened()
+    #expect(listed.withLock { $0 } == [29])
+    #expect(try await store.reading { try $0.zone("Notes", in: diary)?.sequence } == 29)
+    // A savepoint and its release for each job, the listing with the row before it, the undoing, and the commit with the row.
+    #expect(store.counts.statements - before <= 2 * 31 + 10)
   }
 
   @Test func tooManyWaitingCallsAreRefused() async throws {

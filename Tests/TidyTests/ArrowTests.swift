@@ -9,7 +9,7 @@ private let arrows: [String: Set<String>] = [
   "VirgaAuth": ["VirgaModel", "VirgaWire", "COpenSSL", "CSodium"],
   "VirgaSQLite": ["CSQLite"],
   "VirgaServer": ["VirgaModel", "VirgaWire", "VirgaSchema"],
-  "VirgaServerSQLite": ["VirgaModel", "VirgaServer", "VirgaSQLite"],
+  "VirgaServerSQLite": ["VirgaModel", "VirgaServer", "VirgaSQLite", "CLinux"],
   "VirgaHTTP": ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "CLinux"],
   "VirgaSync": ["VirgaModel", "VirgaWire"],
   "VirgaPredicates": ["VirgaModel"],

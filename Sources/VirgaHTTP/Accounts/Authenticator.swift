@@ -94,9 +94,14 @@ package final class Authenticator: Sendable {
   package func authenticate(
     _ request: HTTPRequest, for endpoint: Endpoint
   ) async throws(ServiceError) -> Authentication {
+    try await authenticate(request, QueryParameters(of: request.head), for: endpoint)
+  }
+
+  func authenticate(
+    _ request: HTTPRequest, _ query: QueryParameters, for endpoint: Endpoint
+  ) async throws(ServiceError) -> Authentication {
     let headers = request.head.headers
     if headers[SignedRequest.keyIDHeader] != nil || headers[SignedRequest.signatureHeader] != nil {
-      let query = QueryParameters(of: request.head)
       let others = ["ckAPIToken", "ckWebAuthToken", "ckSession"]
       guard headers["X-Virga-Session"] == nil, others.allSatisfy({ query.spelled($0) == nil }) else {
         throw .badRequest("a signed request carries no other credentials")
@@ -108,7 +113,6 @@ package final class Authenticator: Sendable {
       let user = user(of: session.account, in: endpoint.container)
       return Authentication(principal: Principal(user: user, account: session.account, device: session.device))
     }
-    let query = QueryParameters(of: request.head)
     guard let apiToken = query["ckAPIToken"] else {
       throw ServiceError(.authenticationFailed, AccountReason.noCredentials)
     }

@@ -13,7 +13,8 @@ extension Front {
       let session = try await authenticator.session(of: request)
       let start = context(
         for: Endpoint(container: "any", environment: .development, scope: .private, operation: .zonesModify),
-        Principal(user: nil, account: session.account, device: nil), request.head)
+        Principal(user: nil, account: session.account, device: nil), request.head,
+        QueryParameters(of: request.head))
       let (zones, wakes) = try await store.write { [service, authenticator] transaction in
         var context = start
         // The user did it elsewhere, so every device is told.

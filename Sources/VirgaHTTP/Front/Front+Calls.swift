@@ -10,11 +10,12 @@ extension Front {
       guard configuration.serves(endpoint.container) else {
         throw ServiceError(.notFound, "there is no container \(endpoint.container) on this server")
       }
-      let authentication = try await authenticator.authenticate(request, for: endpoint)
+      let query = QueryParameters(of: request.head)
+      let authentication = try await authenticator.authenticate(request, query, for: endpoint)
       try rates.admit(authentication.principal, now: configuration.now())
       guard case .bytes(let body) = request.body else { throw ServiceError.badRequest("the body is not in memory") }
       let call = try Call(decoding: body, for: endpoint.operation)
-      let context = context(for: endpoint, authentication.principal, request.head)
+      let context = context(for: endpoint, authentication.principal, request.head, query)
       let encode: @Sendable (Reply) -> [UInt8] = { $0.encoded(extensions: context.wantsExtensions, uuid: uuid) }
       guard let bytes = try await runMeetingFaults(call, context, encode) else { return Self.brokenOff }
       var response = HTTPResponse.json(bytes, status: 200, uuid: uuid)
@@ -75,11 +76,12 @@ extension Front {
     for token in pushTokens.sorted() { polls.wake(token) }
   }
 
-  func context(for endpoint: Endpoint, _ principal: Principal, _ head: HTTPRequestHead) -> CallContext {
+  func context(
+    for endpoint: Endpoint, _ principal: Principal, _ head: HTTPRequestHead, _ query: QueryParameters
+  ) -> CallContext {
     var context = CallContext(
       endpoint: endpoint, principal: principal, now: configuration.now(), random: configuration.makeRandom(),
       urls: urls(for: head))
-    let query = QueryParameters(of: head)
     context.cipher = fieldKey
     context.clientID = query["clientId"]
     context.wantsSyncToken = query.isTrue("getCurrentSyncToken")

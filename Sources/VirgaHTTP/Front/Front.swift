@@ -51,6 +51,8 @@ package final class Front: HTTPHandler {
   // MARK: HTTPHandler
 
   package func bodyPlan(for head: HTTPRequestHead) -> BodyPlan {
+    // Nearly all requests are calls; what they ask for is told apart once, when they are answered.
+    if Route.isBelowCalls(head.target) { return .buffer(limit: Limits.requestBytesMax) }
     switch Route(head) {
     case .call, .credentials: return .buffer(limit: Limits.requestBytesMax)
     case .account: return accounts.bodyPlan(for: head)

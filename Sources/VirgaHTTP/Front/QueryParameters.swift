@@ -5,12 +5,10 @@ struct QueryParameters {
   private var items: [(name: Substring, value: Substring)] = []
 
   init(of head: HTTPRequestHead) {
-    // By bytes: what divides a query is ASCII, and finding characters would cost each request microseconds.
-    let target = head.target.utf8
-    guard let mark = target.firstIndex(of: UInt8(ascii: "?")) else { return }
-    for item in target[target.index(after: mark)...].split(separator: UInt8(ascii: "&")) {
-      let end = item.firstIndex(of: UInt8(ascii: "=")) ?? item.endIndex
-      items.append((name: Substring(item[..<end]), value: Substring(item[end...].dropFirst())))
+    guard let query = head.target[...].divided(at: UInt8(ascii: "?"))?.behind else { return }
+    for item in query.parts(between: UInt8(ascii: "&")) where !item.isEmpty {
+      let (name, value) = item.divided(at: UInt8(ascii: "=")) ?? (item, "")
+      items.append((name: name, value: value))
     }
   }
 

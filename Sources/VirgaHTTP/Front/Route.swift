@@ -1,3 +1,4 @@
+import VirgaAuth
 import VirgaModel
 import VirgaWire
 
@@ -31,33 +32,36 @@ enum Route: Hashable, Sendable {
       return
     }
     let path = head.path
-    if path.hasPrefix(SchemaCall.prefix) {
-      guard let call = SchemaCall(rawValue: String(path.dropFirst(SchemaCall.prefix.count))) else {
-        self = .notFound("there is no such call on schemas")
-        return
-      }
-      self = head.method == call.method ? .schema(call) : .wrongMethod(allowed: call.method)
-      return
-    }
-    if path.hasPrefix(OperatorRoutes.prefix) {
-      self = .credentials
-      return
-    }
     if path.hasPrefix(AccountRoutes.prefix) {
-      let name = path.dropFirst(AccountRoutes.prefix.count)
-      self = Front.isManagement(name) ? .management(String(name)) : .account
+      self = Self.own(path, head)
       return
     }
     var segments: [String] = []
     segments.reserveCapacity(8)
-    for segment in path.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-      guard let text = Substring(segment).percentDecoded else {
+    for segment in path.dropFirst().parts(between: UInt8(ascii: "/")) {
+      guard let text = segment.percentDecoded else {
         self = .malformed("the path has a broken escape or is not UTF-8")
         return
       }
       segments.append(text)
     }
     self = Self.route(segments, head).restricted(to: head.method)
+  }
+
+  /// Whether a target begins as those of the protocol's calls do.
+  static func isBelowCalls(_ target: String) -> Bool { target.hasPrefix("/database/") || target.hasPrefix("/device/") }
+
+  /// What is ours and not the protocol's, below `/virga/1/`.
+  private static func own(_ path: Substring, _ head: HTTPRequestHead) -> Route {
+    if path.hasPrefix(SchemaCall.prefix) {
+      guard let call = SchemaCall(rawValue: String(path.dropFirst(SchemaCall.prefix.count))) else {
+        return .notFound("there is no such call on schemas")
+      }
+      return head.method == call.method ? .schema(call) : .wrongMethod(allowed: call.method)
+    }
+    if path.hasPrefix(OperatorRoutes.prefix) { return .credentials }
+    let name = path.dropFirst(AccountRoutes.prefix.count)
+    return Front.isManagement(name) ? .management(String(name)) : .account
   }
 
   private static func route(_ segments: [String], _ head: HTTPRequestHead) -> Route {

@@ -1,3 +1,5 @@
+import VirgaAuth
+
 /// Names and values of header fields in the order they came; names compare without regard to case.
 public struct HTTPHeaders: Sendable, Hashable {
   public private(set) var fields: [(name: String, value: String)] = []
@@ -49,7 +51,7 @@ public struct HTTPRequestHead: Sendable, Hashable {
   }
 
   /// The target without its query, still percent-encoded.
-  public var path: Substring { Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") }) }
+  public var path: Substring { target[...].divided(at: UInt8(ascii: "?"))?.before ?? target[...] }
 }
 
 /// A whole request, its body read.

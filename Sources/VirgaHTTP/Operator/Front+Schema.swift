@@ -66,7 +66,7 @@ extension Front {
     on call: SchemaCall, _ container: ContainerID, _ request: HTTPRequest
   ) async throws -> SchemaReport {
     let endpoint = Endpoint(container: container, environment: .development, scope: .private, operation: .zonesModify)
-    let start = context(for: endpoint, .world, request.head)
+    let start = context(for: endpoint, .world, request.head, QueryParameters(of: request.head))
     switch call {
     case .export, .diff:
       return try await store.read { [service] in try service.schemaDifference(of: container, transaction: $0) }

@@ -13,11 +13,12 @@ extension SQLiteTransaction {
       found.usedBytes = row.int64(2)
       return found
     }
-    if isWriter, let row { remember(row) }
+    if isWriter, let row { cache.databases.remember(row, for: key) }
     return row
   }
 
   func databases() throws -> [DatabaseRow] {
+    try writeChangedRows()
     let statement = try statement(
       """
       SELECT container, environment, owner, incarnation, sequence, used_bytes FROM database
@@ -40,6 +41,15 @@ extension SQLiteTransaction {
   }
 
   func put(_ database: DatabaseRow) throws {
+    if cache.databases[database.key] != nil {
+      cache.databases.change(database, for: database.key)
+    } else {
+      try write(database)
+      cache.databases.remember(database, for: database.key)
+    }
+  }
+
+  private func write(_ database: DatabaseRow) throws {
     let statement = try statement(
       """
       INSERT INTO database (container, environment, owner, incarnation, sequence, used_bytes)
@@ -53,17 +63,12 @@ extension SQLiteTransaction {
     try statement.bind(5, database.sequence)
     try statement.bind(6, database.usedBytes)
     try statement.run()
-    remember(database)
   }
 
-  private func remember(_ row: DatabaseRow) {
-    cache.makeRoom()
-    cache.databases[row.key] = row
-  }
-
-  private func remember(_ row: ZoneRow) {
-    cache.makeRoom()
-    cache.zones[.init(database: row.database, name: row.name)] = row
+  /// Brings the file's rows to what the jobs made of them, so that a statement over many of them sees that.
+  func writeChangedRows() throws {
+    for row in cache.databases.unwritten.values { try write(row) }
+    for row in cache.zones.unwritten.values { try update(row) }
   }
 
   func zone(_ name: ZoneName, in database: DatabaseKey) throws -> ZoneRow? {
@@ -78,11 +83,12 @@ extension SQLiteTransaction {
     try statement.bind(database, from: 1)
     try statement.bind(4, name.rawValue)
     let row = try statement.first { ZoneRow($0, in: database) }
-    if isWriter, let row { remember(row) }
+    if isWriter, let row { cache.zones.remember(row, for: .init(row)) }
     return row
   }
 
   func zones(in database: DatabaseKey, after position: Int64, limit: Int) throws -> [ZoneRow] {
+    try writeChangedRows()
     let statement = try statement(
       """
       SELECT z.id, z.name, z.incarnation, z.sequence, z.floor, z.database_sequence, z.deleted, z.deletion_reason,
@@ -103,8 +109,13 @@ extension SQLiteTransaction {
   }
 
   func put(_ zone: inout ZoneRow) throws {
+    let key = WriterCache.ZoneKey(zone)
+    if zone.id != 0, cache.zones[key] != nil {
+      cache.zones.change(zone, for: key)
+      return
+    }
     if zone.id == 0 { try insert(&zone) } else { try update(zone) }
-    remember(zone)
+    cache.zones.remember(zone, for: key)
   }
 
   private func insert(_ zone: inout ZoneRow) throws {
@@ -148,6 +159,10 @@ extension SQLiteTransaction {
     }
     try removeIndexes(of: zone)
   }
+}
+
+extension WriterCache.ZoneKey {
+  fileprivate init(_ zone: ZoneRow) { self.init(database: zone.database, name: zone.name) }
 }
 
 extension ZoneRow {

@@ -17,14 +17,41 @@ final class SQLiteTransaction: WriteTransaction {
     self.isWriter = isWriter
   }
 
-  func begin() { isOpen = true }
+  /// Begins a read, or a job of the writer's.
+  func begin() {
+    isOpen = true
+    if isWriter {
+      cache.databases.beginJob()
+      cache.zones.beginJob()
+    }
+  }
 
   func end() { isOpen = false }
 
-  /// After an undo: what was remembered may never have been.
+  /// After the undoing of a job: what was remembered of it may never have been.
+  /// - Parameter hasWritten: Whether it wrote to the file.
+  func undoJob(hasWritten: Bool) {
+    cache.databases.undoJob(hasWritten: hasWritten)
+    cache.zones.undoJob(hasWritten: hasWritten)
+    guard hasWritten else { return }
+    words = WordCache()
+    cache.indexes = [:]
+    cache.recordTypes = [:]
+  }
+
+  /// After the undoing of a whole group.
   func dropCaches() {
     words = WordCache()
     cache = WriterCache()
+  }
+
+  /// Writes the rows that the group's jobs changed; before its commit.
+  func writeBack() throws {
+    isOpen = true
+    defer { isOpen = false }
+    try writeChangedRows()
+    cache.databases.noteWritten()
+    cache.zones.noteWritten()
   }
 
   func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {
@@ -33,7 +60,7 @@ final class SQLiteTransaction: WriteTransaction {
   }
 }
 
-/// Rows that the writer need not read again, for nobody else writes.
+/// What the writer need not read again, for nobody else writes.
 struct WriterCache {
   struct ZoneKey: Hashable {
     var database: DatabaseKey
@@ -42,17 +69,15 @@ struct WriterCache {
 
   private static let rowsMax = 4_096
 
-  var databases: [DatabaseKey: DatabaseRow] = [:]
-  var zones: [ZoneKey: ZoneRow] = [:]
+  var databases = RowCache<DatabaseKey, DatabaseRow>()
+  var zones = RowCache<ZoneKey, ZoneRow>()
   /// The indexes of a zone, by its number.
   var indexes: [Int64: [RecordIndex]] = [:]
   /// What was read from the entities of record types, by their keys.
   var recordTypes: [String: any Sendable] = [:]
 
-  /// Keeps the caches from growing without end: a full one begins anew.
+  /// Keeps these caches from growing without end: a full one begins anew.
   mutating func makeRoom() {
-    if databases.count >= Self.rowsMax { databases = [:] }
-    if zones.count >= Self.rowsMax { zones = [:] }
     if indexes.count >= Self.rowsMax { indexes = [:] }
     if recordTypes.count >= Self.rowsMax { recordTypes = [:] }
   }

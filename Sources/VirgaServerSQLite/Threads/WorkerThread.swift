@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A thread of our own for calls that block.
@@ -5,7 +6,8 @@ final class WorkerThread: Sendable {
   private let id: pthread_t
 
   /// Starts a thread that runs `body` and then lets go of what it captured.
-  init(_ body: sending @escaping () -> Void) {
+  /// - Parameter name: What the system's tools call the thread; 15 bytes at most.
+  init(_ name: String, _ body: sending @escaping () -> Void) {
     let context = Unmanaged.passRetained(Body(body)).toOpaque()
     var id = pthread_t()
     let code = pthread_create(
@@ -17,6 +19,7 @@ final class WorkerThread: Sendable {
         return nil
       }, context)
     precondition(code == 0, "the system gives no thread")
+    pthread_setname_np(id, name)
     self.id = id
   }
 
