@@ -120,6 +120,14 @@ private func failure(_ format: String, _ arguments: [Any] = []) -> PredicateForm
     #expect(failure(nested(FormatParser.nestingMax)) == nil)
     #expect(failure(nested(FormatParser.nestingMax + 1))?.reason == "conditions are nested deeper than 100 levels")
     #expect(failure(String(repeating: "NOT ", count: 101) + "a == 1")?.position == 401)
+    for (opening, closing) in [
+      ("CAST(", ", 'NSNumber')"), ("distanceToLocation:fromLocation:(", ", p)"), ("{", "}"),
+      ("distanceToLocation:fromLocation:(p, ", ")"), ("CAST({", "}, 'NSDate')"),
+    ] {
+      let format = "a == " + String(repeating: opening, count: 20_000) + "1" + String(repeating: closing, count: 20_000)
+      #expect(failure(format)?.reason.contains("nested deeper") == true, "\(opening)")
+    }
+    #expect(failure("a == " + String(repeating: "CAST(", count: 101) + "1")?.position == 506)
   }
 
   // C84: swiftlang/swift-corelibs-foundation#5345

@@ -3,7 +3,8 @@ import VirgaModel
 
 /// Reads a predicate's format: comparisons joined by NOT, AND and OR, which bind in this order.
 struct FormatParser {
-  /// Parentheses and NOTs within one another; deeper ones are refused, so that no text can exhaust the stack.
+  /// Parentheses, lists, calls and NOTs within one another; deeper ones are refused, so that no text can exhaust the
+  /// stack.
   static let nestingMax = 100
 
   private let arguments: [Any]
@@ -256,18 +257,21 @@ struct FormatParser {
 
   private mutating func function(_ name: String) throws(PredicateFormatError) -> Expression {
     guard name == "distanceToLocation:fromLocation:" else { throw unsupported("the function \(name)") }
+    try enter()
     try advance()
     try expect("(")
     let place = try expression()
     try expect(",")
     let origin = try expression()
     try expect(")")
+    nesting -= 1
     return .distance(place, origin)
   }
 
   /// `CAST(value, "type")`: how values without a literal are printed.
   private mutating func cast() throws(PredicateFormatError) -> Expression {
     let start = lexer.start
+    try enter()
     try advance()
     try expect("(")
     guard case .constant(let value) = try expression() else {
@@ -280,6 +284,7 @@ struct FormatParser {
     }
     try advance()
     try expect(")")
+    nesting -= 1
     return result
   }
 
