@@ -124,15 +124,16 @@ struct AccountKeyLog: Sendable {
         }
       }
     }
-    let next = Dictionary(links.map { ($0.old, $0.link.key) }) { first, _ in first }
+    let next = Dictionary(links.map { ($0.old, $0.link) }) { first, _ in first }
     var isCurrent = start != nil
     var seen: Set<KeyID> = []
-    while let here = start, let successor = next[here], seen.insert(here).inserted {
-      guard known[successor] != nil else {
+    while let here = start, let link = next[here], seen.insert(here).inserted {
+      // That the device has the next key is not enough: a server could name an older one as what came after.
+      guard let successor = known[link.key], Self.openPrevious(link, by: successor, id: here) != nil else {
         isCurrent = false
         break
       }
-      start = successor
+      start = successor.id
     }
     let last = start
     return AccountKeychain(

@@ -71,8 +71,8 @@ extension CKRecord {
       return record.fields[name].flatMap(seal.state)
     }
 
-    /// A key that one of the values needs and the device does not have.
-    var missingKey: KeyID? { seal?.missingKey(for: record) }
+    /// The keys that values need and the device does not have.
+    var missingKeys: [KeyID] { seal?.missingKeys(for: record) ?? [] }
 
     mutating func keys(isEncrypted: Bool) -> [String] {
       if isEncrypted { seal?.open(&record) }

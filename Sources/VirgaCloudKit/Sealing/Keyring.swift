@@ -38,6 +38,8 @@ final class Keyring: Sendable {
 
   /// How long what was fetched counts as fresh. A device that was removed can read what others write for as long.
   private static let freshness: Duration = .seconds(15)
+  /// A text for one participant has about 350 bytes, and a request 64 KB at most.
+  private static let itemsPerRequestMax = 100
 
   private let accounts: AccountClient
   private let now: @Sendable () -> Timestamp
@@ -117,67 +119,96 @@ final class Keyring: Sendable {
     let moment = now()
     let account = try await accountKeys(makingFirst: false)
     let known = memory.withLock { $0.zones[spot] }
-    var secrets = secrets(of: spot, account)
     let answer = try await accounts.zoneKeyItems(of: spot.message, adding: items)
     var found = answer.items
-    if spot.owner != nil, let user = answer.user {
-      secrets = ZoneHandover.secrets(secrets, of: user, from: found, holding: account.keychain)
+    let own = secrets(of: spot, account)
+    let handed = ZoneHandover.secrets(
+      spot.owner == nil ? [] : own, of: answer.user ?? "", from: found, holding: account.keychain)
+    let secrets = spot.owner == nil ? own : handed.all
+    let missing =
+      if spot.owner == nil {
+        missingItems(in: found, spot, account, own, known)
+      } else {
+        introductions(in: found, user: answer.user, account, handed)
+      }
+    for part in missing.chunks(of: Self.itemsPerRequestMax) {
+      found = try await accounts.keyItems(of: spot.message, adding: Array(part))
     }
-    let missing = missingItems(in: found, user: answer.user, spot, account, secrets, known)
-    if !missing.isEmpty { found = try await accounts.keyItems(of: spot.message, adding: missing) }
     var zone = Zone(loaded: moment)
     if let known { (zone.keys, zone.origins) = (known.keys, known.origins) }
-    let bySecret = Dictionary(secrets.map { ($0.ownerKey, $0) }) { first, _ in first }
+    var opened: [KeyID: Set<KeyID>] = [:]
     var began: [KeyID: Timestamp] = [:]
-    for item in found {
-      guard let name = ZoneItem(item.name), let secret = bySecret[name.ownerKey],
-        let key = Base64.decode(item.value).flatMap({ secret.unwrap($0, id: name.key) })
-      else { continue }
-      zone.keys[key.id] = key
-      if zone.origins[key.id] == nil { zone.origins[key.id] = name.ownerKey }
-      let added = item.added ?? moment
-      began[name.ownerKey] = min(began[name.ownerKey] ?? added, added)
+    for one in Self.opened(found, by: secrets) {
+      zone.keys[one.key.id] = one.key
+      if zone.origins[one.key.id] == nil { zone.origins[one.key.id] = one.ownerKey }
+      opened[one.ownerKey, default: []].insert(one.key.id)
+      let added = one.added ?? moment
+      began[one.ownerKey] = min(began[one.ownerKey] ?? added, added)
     }
-    if spot.owner != nil {
-      // Whoever is in on a zone learns from the list itself which secret came last.
-      secrets.sort { (began[$0.ownerKey] ?? moment, $0.ownerKey) < (began[$1.ownerKey] ?? moment, $1.ownerKey) }
-      secrets.removeAll { began[$0.ownerKey] == nil }
+    if spot.owner == nil {
+      zone.secret = account.keychain.current == nil ? nil : secrets.last
+    } else {
+      // The secrets themselves say which came after which. One that came after another and has no key has one that is
+      // withheld: the older one's is not used in its place. The server's word decides between those that are not related,
+      // as those from before the owner began anew, which have no keys any more.
+      zone.secret = secrets.filter { secret in
+        !handed.replaced.contains(secret.ownerKey)
+          && (began[secret.ownerKey] != nil || handed.heirs.contains(secret.ownerKey))
+      }.max { (began[$0.ownerKey] ?? moment, $0.ownerKey) < (began[$1.ownerKey] ?? moment, $1.ownerKey) }
     }
-    zone.secret = secrets.last
-    if spot.owner == nil, account.keychain.current == nil { zone.secret = nil }
-    if let secret = zone.secret {
-      zone.writing = found.compactMap { item in
-        guard let name = ZoneItem(item.name), name.ownerKey == secret.ownerKey else { return nil }
-        return name.key
-      }.filter { zone.keys[$0] != nil }.sorted()
-    }
+    // A name in the list proves nothing: only what opens under the newest secret was put there by who has it.
+    zone.writing = (zone.secret.flatMap { opened[$0.ownerKey] } ?? []).sorted()
     memory.withLock { [zone] in $0.zones[spot] = zone }
     return zone
   }
 
-  /// What others should find in a zone's list, and do not.
-  private func missingItems(
-    in found: [KeyMessages.Item], user: UserName?, _ spot: Spot, _ account: AccountKeys, _ secrets: [ZoneSecret],
-    _ known: Zone?
-  ) -> [KeyMessages.Item] {
-    guard let current = account.keychain.current else { return [] }
-    if spot.owner != nil {
-      guard let user else { return [] }
-      let names = Set(found.map(\.name))
-      return secrets.map { ZoneHandover.introduction(of: user, key: current, under: $0) }.filter {
-        !names.contains($0.name)
-      }
+  /// A zone's key from its list, with the account's key under which it lay.
+  private struct OpenedKey {
+    var key: ZoneKey
+    var ownerKey: KeyID
+    var added: Timestamp?
+  }
+
+  private static func opened(_ items: [KeyMessages.Item], by secrets: [ZoneSecret]) -> [OpenedKey] {
+    let bySecret = Dictionary(secrets.map { ($0.ownerKey, $0) }) { first, _ in first }
+    return items.compactMap { item in
+      guard let name = ZoneItem(item.name), let secret = bySecret[name.ownerKey],
+        let key = Base64.decode(item.value).flatMap({ secret.unwrap($0, id: name.key) })
+      else { return nil }
+      return OpenedKey(key: key, ownerKey: name.ownerKey, added: item.added)
     }
-    guard let secret = secrets.last else { return [] }
+  }
+
+  /// What participants tell the owner of a zone, and have not told yet.
+  private func introductions(
+    in found: [KeyMessages.Item], user: UserName?, _ account: AccountKeys, _ secrets: ZoneHandover.Secrets
+  ) -> [KeyMessages.Item] {
+    guard let current = account.keychain.current, let user else { return [] }
+    let names = Set(found.map(\.name))
+    return secrets.all.filter { !secrets.replaced.contains($0.ownerKey) }
+      .map { ZoneHandover.introduction(of: user, key: current, under: $0) }.filter { !names.contains($0.name) }
+  }
+
+  /// What others should find in the list of a zone of one's own, and do not.
+  private func missingItems(
+    in found: [KeyMessages.Item], _ spot: Spot, _ account: AccountKeys, _ secrets: [ZoneSecret], _ known: Zone?
+  ) -> [KeyMessages.Item] {
+    guard account.keychain.current != nil, let secret = secrets.last else { return [] }
     // A server whose data are older than what this device has used is told again: each key under the account's key that
     // it was made under, so that no older one is taken for a present one.
-    let names = Set(found.compactMap { ZoneItem($0.name)?.key })
-    let lost = (known?.keys.values.filter { !names.contains($0.id) } ?? []).sorted { $0.id < $1.id }
-    let items = lost.compactMap { key in
+    let opened = Self.opened(found, by: secrets)
+    let present = Set(opened.map(\.key.id))
+    let lost = (known?.keys.values.filter { !present.contains($0.id) } ?? []).sorted { $0.id < $1.id }
+    var items = lost.compactMap { key in
       secrets.first { $0.ownerKey == known?.origins[key.id] }.map { Self.item(key, under: $0) }
     }
-    return items
-      + ZoneHandover.handovers(of: secret, to: found, holding: secrets)
+    let used = Set(opened.map(\.ownerKey)).union(lost.compactMap { known?.origins[$0.id] })
+    // A new secret comes with a key, so that participants need not wait for the owner's next save to write with it.
+    if !used.isEmpty, !used.contains(secret.ownerKey) {
+      items.append(Self.item(.random(for: spot.place), under: secret))
+    }
+    return items + ZoneHandover.handovers(of: secret, to: found, holding: secrets)
+      + ZoneHandover.predecessors(of: secret, to: found, holding: secrets.filter { used.contains($0.ownerKey) })
   }
 
   /// The name of a zone's key in the zone's list: `key/ACCOUNTKEY/ZONEKEY`.
@@ -201,10 +232,16 @@ final class Keyring: Sendable {
   // MARK: Shares
 
   /// Keeps what a share's address brought, for all devices of the account.
+  /// - Throws: `accountTemporarilyUnavailable` if this device has not been given the account's key.
   func keep(_ secret: ZoneSecret, of spot: Spot) async throws {
     try await translating {
       let account = try await accountKeys(makingFirst: true)
-      guard let current = account.keychain.current else { return }
+      guard let current = account.keychain.current else {
+        throw CKError(
+          .accountTemporarilyUnavailable,
+          "This device does not have the account's key yet, so it cannot keep the key that the share's address brought."
+        )
+      }
       if ZoneAccess.secrets(of: spot, in: account).contains(secret) { return }
       _ = try await accounts.keyItems(of: nil, adding: [ZoneAccess.item(secret, of: spot, under: current)])
       memory.withLock { memory in

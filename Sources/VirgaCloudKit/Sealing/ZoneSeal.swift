@@ -42,15 +42,16 @@ struct ZoneSeal: Sendable {
     }
   }
 
-  /// A key that one of a record's values needs and that is not here.
-  func missingKey(for record: Record) -> KeyID? {
+  /// The keys that a record's values need and that are not here, in the order of its fields.
+  func missingKeys(for record: Record) -> [KeyID] {
+    var missing: [KeyID] = []
     for element in record.fields {
-      guard let (_, head) = Self.sealedBytes(of: element.field), keyring.key(head.key, in: spot) == nil else {
-        continue
-      }
-      return head.key
+      guard let (_, head) = Self.sealedBytes(of: element.field), keyring.key(head.key, in: spot) == nil,
+        !missing.contains(head.key)
+      else { continue }
+      missing.append(head.key)
     }
-    return nil
+    return missing
   }
 
   func state(of field: Field) -> CKRecord.EncryptedValueState? {
@@ -93,7 +94,7 @@ extension CKDatabase {
     for record in records {
       let (model, seal) = record.state.withLock { ($0.record, $0.seal) }
       guard let seal else { continue }
-      if seal.missingKey(for: model) != nil { try await seal.keyring.load(seal.spot) }
+      if !seal.missingKeys(for: model).isEmpty { try await seal.keyring.load(seal.spot) }
       if let share = record as? CKShare, share.url?.fragment == nil {
         try await seal.keyring.load(seal.spot)
         share.completeURL(with: seal.keyring.secret(of: seal.spot))

@@ -53,6 +53,8 @@ extension CKContainer {
   // MARK: Joining
 
   /// Joins a share. Its records then are in the shared database.
+  /// - Throws: `accountTemporarilyUnavailable` if it was joined, but this device could not keep the key of encrypted values
+  ///   that the address brought. Accepting it again, once the device has its account's key, keeps it.
   @discardableResult
   public func accept(_ metadata: CKShare.Metadata) async throws -> CKShare {
     try await accept([metadata]).only(metadata)
@@ -68,8 +70,7 @@ extension CKContainer {
         let call = Call.recordsAccept(ShortGUIDsRequest(shortGUIDs: part.map { ShortGUID($0.shortGUID) }))
         let results = try await container.performShares(call, at: part.map { _ in nil })
         for (metadata, result) in zip(part, results) {
-          accepted[metadata] = result.map(\.share)
-          if case .success(let joined) = result { try await container.keepSecret(of: metadata, joined: joined) }
+          accepted[metadata] = await container.finishJoining(metadata, result)
         }
       }
     }
@@ -92,6 +93,19 @@ extension CKContainer {
       if let root = try? found.last?.get().rootRecord { try? await sharedCloudDatabase.fetchKeys(for: [root]) }
     }
     return found
+  }
+
+  /// The share once its key is kept. Where that fails the share was joined all the same; accepting it again tries again.
+  private func finishJoining(
+    _ metadata: CKShare.Metadata, _ result: Result<CKShare.Metadata, any Error>
+  ) async -> Result<CKShare, any Error> {
+    do {
+      let joined = try result.get()
+      try await keepSecret(of: metadata, joined: joined)
+      return .success(joined.share)
+    } catch {
+      return .failure(error)
+    }
   }
 
   /// Keeps what the address of a share brought, so that all of the user's devices read the zone's encrypted values.

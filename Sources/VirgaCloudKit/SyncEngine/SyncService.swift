@@ -54,9 +54,9 @@ struct SyncService: Sendable {
 
   func zoneChanges(in zone: ZoneID, since token: String?) async throws -> RecordPage {
     let start = token.map { ZoneToken($0) }
-    if let missing = start?.missing, let seal = database.seal(of: zone) {
+    if let missing = start?.missing, !missing.isEmpty, let seal = database.seal(of: zone) {
       try await seal.keyring.load(seal.spot)
-      if seal.keyring.key(missing, in: seal.spot) != nil {
+      if missing.contains(where: { seal.keyring.key($0, in: seal.spot) != nil }) {
         throw CKError(.changeTokenExpired, "Keys came for values that were fetched before them.")
       }
     }
@@ -67,33 +67,41 @@ struct SyncService: Sendable {
     for (id, result) in page.records {
       if let record = try await record(id, result) { modifications.append(.init(record: record)) }
     }
-    let missing = start?.missing ?? modifications.lazy.compactMap { $0.record.state.withLock { $0.missingKey } }.first
+    var end = ZoneToken(text: page.changeToken.text, missing: start?.missing ?? [])
+    for modification in modifications { end.note(modification.record.state.withLock { $0.missingKeys }) }
     return RecordPage(
-      modifications: modifications, deletions: page.deletions,
-      token: ZoneToken(text: page.changeToken.text, missing: missing).stored, moreComing: page.moreComing,
-      lacksKeys: missing != nil)
+      modifications: modifications, deletions: page.deletions, token: end.stored, moreComing: page.moreComing,
+      lacksKeys: !end.missing.isEmpty)
   }
 
-  /// Where the reader of a zone stopped, and a key that it lacked on the way. Once that key has come, the zone is read
-  /// from its beginning, so that the app is given what it could not be given then.
+  /// Where the reader of a zone stopped, and the keys that it lacked on the way. Once one of them has come, the zone is
+  /// read from its beginning, so that the app is given what it could not be given then.
   private struct ZoneToken {
     var text: String
-    var missing: KeyID?
+    /// In the order in which they were met.
+    private(set) var missing: [KeyID]
 
     // No token of a service has this in it.
     private static let mark = " lacks "
+    /// A zone has a key more whenever its owner's account left a device out. Keys beyond these are not waited for.
+    private static let missingMax = 100
 
-    init(text: String, missing: KeyID?) {
+    init(text: String, missing: [KeyID]) {
       self.text = text
       self.missing = missing
     }
 
     init(_ stored: String) {
       let parts = stored.components(separatedBy: Self.mark)
-      self.init(text: parts[0], missing: parts.count > 1 ? KeyID(parts[1]) : nil)
+      self.init(
+        text: parts[0], missing: parts.count > 1 ? parts[1].split(separator: ",").map { KeyID(String($0)) } : [])
     }
 
-    var stored: String { text + (missing.map { Self.mark + $0.rawValue } ?? "") }
+    mutating func note(_ keys: [KeyID]) {
+      for key in keys where missing.count < Self.missingMax && !missing.contains(key) { missing.append(key) }
+    }
+
+    var stored: String { missing.isEmpty ? text : text + Self.mark + missing.map(\.rawValue).joined(separator: ",") }
   }
 
   /// The record of a page. If its asset failed to come for a reason that passes, such as the network or a full disk, the

@@ -8,7 +8,7 @@ import VirgaWire
 @testable import VirgaAuth
 @testable import VirgaCloudKit
 
-/// How keys reach the devices of an account, and those that a zone is shared with.
+/// How keys reach the devices of an account.
 @Suite struct KeyTravelTests {
   let server: TestServer
   let phone: TestDevice
@@ -43,7 +43,7 @@ import VirgaWire
     #expect(try await text(of: "after", on: phone) == "after")
     #expect(try await zoneKey(of: "before") == zoneKey(of: "after"))
     let keys = try await (
-      accounts(of: phone).accountKeys(makingFirst: false), accounts(of: laptop).accountKeys(makingFirst: false)
+      phone.accounts.accountKeys(makingFirst: false), laptop.accounts.accountKeys(makingFirst: false)
     )
     #expect(keys.0.keychain.current != nil && keys.0.keychain == keys.1.keychain)
   }
@@ -126,7 +126,7 @@ import VirgaWire
     let tablet = try await phone.joined(as: "tablet")
     _ = try await phone.database.save(entry("old", secret: "old"))
     #expect(try await text(of: "old", on: laptop) == "old")
-    let before = try await accounts(of: laptop).accountKeys(makingFirst: false)
+    let before = try await laptop.accounts.accountKeys(makingFirst: false)
 
     try await phone.removeDevice(named: "laptop")
     server.advance(by: .seconds(60))
@@ -142,15 +142,15 @@ import VirgaWire
     #expect(try await text(of: "newer", on: watch) == "newer")
 
     // All that the server has does not help the device that was removed.
-    let items = try await accounts(of: phone).keyItems(of: nil, adding: [])
+    let items = try await phone.accounts.keyItems(of: nil, adding: [])
     let log = AccountKeyLog(items)
     let box = try laptop.home.box(besideKey: "device.key")
-    let device = try #require(try accounts(of: laptop).knownAccount()?.device)
+    let device = try #require(try laptop.accounts.knownAccount()?.device)
     let chain = log.keychain(
       holding: before.keychain.keys, of: before.account, device: device, box: box, trustsGrants: false)
     #expect(chain.keys == before.keychain.keys && !chain.isCurrent)
     let place = ZonePlace(container: "iCloud.test", environment: .development, zone: "Diary")
-    let zoneItems = try await accounts(of: phone).keyItems(
+    let zoneItems = try await phone.accounts.keyItems(
       of: KeyMessages.Zone(container: "iCloud.test", environment: "development", owner: nil, zone: "Diary"), adding: [])
     let newKey = try #require(try await zoneKey(of: "new"))
     for key in chain.keys {
@@ -160,9 +160,55 @@ import VirgaWire
     }
   }
 
+  @Test(arguments: [false, true])
+  func keyThatARemovedDeviceHasIsNotWrittenWithWhateverTheListSays(hidesTheRightOne: Bool) async throws {
+    let laptop = try await phone.joined(as: "laptop")
+    _ = try await phone.database.save(entry("old", secret: "old"))
+    _ = laptop
+    let old = try #require(try await zoneKey(of: "old"))
+    try await phone.removeDevice(named: "laptop")
+    let new = try #require(try await phone.accounts.accountKeys(makingFirst: false).keychain.current?.id)
+    if hidesTheRightOne {
+      server.advance(by: .seconds(60))
+      _ = try await phone.database.save(entry("new", secret: "new"))
+    }
+    let right = hidesTheRightOne ? try await zoneKey(of: "new") : nil
+    // A server can write any name into a list, and leave any out.
+    _ = try await phone.accounts.keyItems(
+      of: KeyMessages.Zone(container: "iCloud.test", environment: "development", owner: nil, zone: "Diary"),
+      adding: [KeyMessages.Item("key/\(new)/\(old)", "x")])
+    let device = phone.restarted()
+    device.network.replaceKeyItems { items in
+      items.filter { item in right.map { !item.name.hasSuffix($0.rawValue) } ?? true }
+    }
+    _ = try await device.database.save(entry("newer", secret: "newer"))
+    #expect(try await zoneKey(of: "newer") != old)
+    #expect(try await text(of: "newer", on: device) == "newer")
+  }
+
+  @Test func serverCannotLeadADeviceBackToAnOlderKey() async throws {
+    _ = try await phone.database.save(entry("one", secret: "first"))
+    let laptop = try await phone.joined(as: "laptop")
+    let before = try #require(try await phone.accounts.accountKeys(makingFirst: false).keychain.current)
+    try await phone.removeDevice(named: "laptop")
+    _ = laptop
+    let keys = try await phone.accounts.accountKeys(makingFirst: false)
+    let current = try #require(keys.keychain.current)
+    let device = try #require(try phone.accounts.knownAccount()?.device)
+    let log = AccountKeyLog([
+      KeyMessages.Item(AccountKeyLog.first, before.id.rawValue),
+      KeyMessages.Item(
+        AccountKeyLog.after(current.id), #"{"key":"\#(before.id)","previous":"","grants":{}}"#),
+    ])
+    let chain = log.keychain(
+      holding: keys.keychain.keys, of: keys.account, device: device, box: try phone.home.box(besideKey: "device.key"),
+      trustsGrants: false)
+    #expect(chain.keys.last == current && chain.current == nil)
+  }
+
   @Test func serverCannotSlipInAKeyOfItsOwn() async throws {
     _ = try await phone.database.save(entry("one", secret: "first"))
-    let client = accounts(of: phone)
+    let client = phone.accounts
     let keys = try await client.accountKeys(makingFirst: false)
     let current = try #require(keys.keychain.current)
     let device = try #require(try client.knownAccount()?.device)
@@ -187,10 +233,10 @@ import VirgaWire
   }
 
   @Test func joiningDeviceIsGivenNothingIfItsKeyWasSwapped() async throws {
-    let client = accounts(of: phone)
+    let client = phone.accounts
     let code = try await client.invite().code
     let laptop = try server.device("laptop")
-    let theirs = accounts(of: laptop)
+    let theirs = laptop.accounts
     async let joined = theirs.join(code: code, replacing: false) { _ in }
     var candidate = try await client.candidate(for: code)
     #expect(try candidate.fingerprint == laptop.home.deviceKey().publicKey.fingerprint)
@@ -200,98 +246,6 @@ import VirgaWire
     _ = try await client.confirm(candidate, code: code, accepts: true)
     _ = try await joined
     #expect(try await theirs.accountKeys(makingFirst: false).keychain.current == nil)
-  }
-
-  @Test func participantOfAShareReadsAndWritesByTheSharesAddress() async throws {
-    let bob = try server.device("bob")
-    let root = entry("root", secret: "shared secret")
-    _ = try await phone.database.save(root)
-    let share = CKShare(rootRecord: root)
-    let participant = try await phone.container.shareParticipant(
-      forUserRecordID: try await bob.container.userRecordID())
-    participant.permission = .readWrite
-    share.addParticipant(participant)
-    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
-    let url = try #require(share.url)
-    #expect(url.fragment != nil)
-    let again = try await phone.restarted().database.record(for: share.recordID) as? CKShare
-    #expect(again?.url == url)
-
-    let metadata = try await bob.container.shareMetadata(for: url)
-    _ = try await bob.container.accept(metadata)
-    let shared = bob.container.sharedCloudDatabase
-    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
-    let id = CKRecord.ID(recordName: "root", zoneID: zoneID)
-    let theirs = try await shared.record(for: id)
-    #expect(theirs.encryptedValues["text"] as? String == "shared secret")
-    theirs.encryptedValues["text"] = "changed by Bob"
-    _ = try await shared.save(theirs)
-    #expect(try await text(of: "root", on: phone) == "changed by Bob")
-    // All of Bob's devices have it, and the server has seen no key.
-    let laptop = try await bob.joined(as: "bobs laptop")
-    let onLaptop = try await laptop.container.sharedCloudDatabase.record(for: id)
-    #expect(onLaptop.encryptedValues["text"] as? String == "changed by Bob")
-    for request in bob.network.requests(to: "") + phone.network.requests(to: "") {
-      #expect(!request.path.contains("k="), "\(request.path)")
-    }
-  }
-
-  @Test func whoJoinsWithoutTheKeyInTheAddressSeesPlainFieldsAlone() async throws {
-    let bob = try server.device("bob")
-    let root = entry("root", secret: "shared secret")
-    _ = try await phone.database.save(root)
-    let share = CKShare(rootRecord: root)
-    share.publicPermission = .readOnly
-    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
-    let url = try #require(share.url)
-    let bare = try #require(URL(string: String(url.absoluteString.prefix { $0 != "#" })))
-    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: bare))
-    let shared = bob.container.sharedCloudDatabase
-    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
-    let id = CKRecord.ID(recordName: "root", zoneID: zoneID)
-    let record = try await shared.record(for: id)
-    #expect(record["title"] as? String == "plain" && record.encryptedValueState(forKey: "text") == .keyMissing)
-    // Accepting once more, with the whole address, brings the key.
-    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
-    #expect(record.encryptedValues["text"] as? String == "shared secret")
-  }
-
-  @Test func participantsGoOnAfterTheOwnerRemovedADevice() async throws {
-    let laptop = try await phone.joined(as: "laptop")
-    let bob = try server.device("bob")
-    let root = entry("root", secret: "first")
-    _ = try await phone.database.save(root)
-    let share = CKShare(rootRecord: root)
-    share.publicPermission = .readWrite
-    _ = try await laptop.database.modifyRecords(saving: [root, share], deleting: [])
-    let url = try #require(share.url)
-    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
-    let shared = bob.container.sharedCloudDatabase
-    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
-    let id = CKRecord.ID(recordName: "root", zoneID: zoneID)
-    let theirs = try await shared.record(for: id)
-    #expect(theirs.encryptedValues["text"] as? String == "first")
-
-    try await phone.removeDevice(named: "laptop")
-    server.advance(by: .seconds(60))
-    let before = try await zoneKey(of: "root")
-    let mine = try await phone.database.record(for: root.recordID)
-    mine.encryptedValues["text"] = "second"
-    _ = try await phone.database.save(mine)
-    #expect(try await zoneKey(of: "root") != before)
-    let read = try await shared.record(for: id)
-    #expect(read.encryptedValues["text"] as? String == "second")
-    // Both devices of Bob write with the new key, the one that comes now as well.
-    let later = try await bob.joined(as: "bobs laptop")
-    let onLater = try await later.container.sharedCloudDatabase.record(for: id)
-    #expect(onLater.encryptedValues["text"] as? String == "second")
-    onLater.encryptedValues["text"] = "third"
-    _ = try await later.container.sharedCloudDatabase.save(onLater)
-    #expect(try await zoneKey(of: "root") != before)
-    #expect(try await text(of: "root", on: phone) == "third")
-    // The address has another key in it from now on.
-    let again = try #require(try await phone.database.record(for: share.recordID) as? CKShare)
-    #expect(again.url?.fragment != nil && again.url != url)
   }
 
   @Test func engineReadsAZoneAgainOnceAKeyHasComeThatItLacked() async throws {
@@ -313,6 +267,39 @@ import VirgaWire
     #expect(error?.code == .changeTokenExpired)
     let whole = try await service.zoneChanges(in: id, since: nil)
     #expect(whole.modifications.first?.record.encryptedValues["text"] as? String == "first" && !whole.lacksKeys)
+  }
+
+  @Test func engineReadsAZoneAgainForEveryKeyThatItLacked() async throws {
+    _ = try await phone.database.save(entry("one", secret: "first"))
+    let first = try #require(try await zoneKey(of: "one"))
+    let tablet = try await phone.joined(as: "tablet")
+    try await phone.removeDevice(named: "tablet")
+    _ = tablet
+    server.advance(by: .seconds(60))
+    _ = try await phone.database.save(entry("two", secret: "second"))
+    let second = try #require(try await zoneKey(of: "two"))
+    let laptop = try await phone.joined(as: "laptop")
+    // The keys come one by one, the second first, and the first never.
+    laptop.network.replaceKeyItems { items in
+      items.filter { !$0.name.hasSuffix(first.rawValue) && !$0.name.hasSuffix(second.rawValue) }
+    }
+    let service = SyncService(laptop.database)
+    let id = zone.zoneID.model
+    let page = try await service.zoneChanges(in: id, since: nil)
+    #expect(page.lacksKeys && page.modifications.count == 2)
+    laptop.network.replaceKeyItems { items in items.filter { !$0.name.hasSuffix(first.rawValue) } }
+    server.advance(by: .seconds(60))
+    let error = await #expect(throws: CKError.self) { try await service.zoneChanges(in: id, since: page.token) }
+    #expect(error?.code == .changeTokenExpired)
+    let again = try await service.zoneChanges(in: id, since: nil)
+    let texts = again.modifications.map { $0.record.encryptedValues["text"] as? String }
+    #expect(texts.compactMap { $0 } == ["second"] && again.lacksKeys)
+    server.advance(by: .seconds(60))
+    let next = try await service.zoneChanges(in: id, since: again.token)
+    #expect(next.modifications.isEmpty && next.lacksKeys)
+    laptop.network.replaceKeyItems(nil)
+    server.advance(by: .seconds(60))
+    await #expect(throws: CKError.self) { try await service.zoneChanges(in: id, since: next.token) }
   }
 
   @Test func aServerThatLostKeysIsToldThemAgain() async throws {
@@ -348,7 +335,7 @@ import VirgaWire
     let error = await #expect(throws: CKError.self) { try await poor.database.save(record) }
     #expect(error?.code == .accountTemporarilyUnavailable)
 
-    #expect(try await accounts(of: poor).resetKeys() == 1)
+    #expect(try await poor.accounts.resetKeys() == 1)
     server.advance(by: .seconds(60))
     let changes = try await laptop.database.databaseChanges(since: seen)
     #expect(changes.deletions.map(\.zoneID) == [zone.zoneID])
@@ -367,51 +354,12 @@ import VirgaWire
   @Test func strangersAreNotShownAZonesKeys() async throws {
     _ = try await phone.database.save(entry("one", secret: "first"))
     let owner = try await phone.container.userRecordID().recordName
-    let stranger = accounts(of: try server.device("stranger"))
+    let stranger = try server.device("stranger").accounts
     let place = KeyMessages.Zone(
       container: "iCloud.test", environment: "development", owner: UserName(owner), zone: "Diary")
     await #expect(throws: AccountError.self) { try await stranger.keyItems(of: place, adding: []) }
     await #expect(throws: AccountError.self) {
       try await stranger.keyItems(of: place, adding: [KeyMessages.Item("key/a/b", "x")])
-    }
-  }
-
-  private func accounts(of device: TestDevice) -> AccountClient {
-    AccountClient(
-      home: device.home, endpoint: TestServer.url,
-      transport: AccountRequests(endpoint: TestServer.url, transport: device.network), deviceName: "test",
-      now: { [server] in server.now })
-  }
-}
-
-extension TestServer {
-  /// Drops what devices left for each other: all of it, or the keys sealed to single devices.
-  fileprivate func forgetKeys(_ part: String = "") async throws {
-    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-      store.write({ transaction in
-        let accounts = try transaction.entities(.account, owner: "accounts").map(\.key)
-        for account in accounts {
-          for entity in try transaction.entities(.sealedKey, owner: account)
-          where entity.key.dropFirst(account.count + 1).hasPrefix(part) {
-            try transaction.removeEntity(.sealedKey, key: entity.key)
-          }
-        }
-      }) { continuation.resume(with: $0) }
-    }
-  }
-}
-
-extension TestDevice {
-  /// Takes the account's keys away; what is returned gives them back.
-  @discardableResult
-  fileprivate func forgetKeys() throws -> @Sendable () throws -> Void {
-    let files = try FileManager.default.contentsOfDirectory(atPath: home.path).filter { $0.hasSuffix(".keys") }
-    let kept = files.map { (home.path + "/" + $0, FileManager.default.contents(atPath: home.path + "/" + $0)) }
-    for (path, _) in kept { try FileManager.default.removeItem(atPath: path) }
-    return {
-      for (path, data) in kept {
-        _ = FileManager.default.createFile(atPath: path, contents: data, attributes: [.posixPermissions: 0o600])
-      }
     }
   }
 }

@@ -81,7 +81,6 @@ final class TestDevice: Sendable {
   }
 
   func removeDevice(named name: String) async throws {
-    let accounts = accounts(of: self)
     for device in try await accounts.describe().devices where device.name == name {
       _ = try await accounts.remove(device.id)
     }
@@ -89,8 +88,8 @@ final class TestDevice: Sendable {
 
   /// Confirms another device that joins this one's account.
   func letIn(_ other: TestDevice, replacing: Bool = false) async throws {
-    let mine = accounts(of: self)
-    let theirs = accounts(of: other)
+    let mine = accounts
+    let theirs = other.accounts
     let code = try await mine.invite().code
     async let joined = theirs.join(code: code, replacing: replacing) { _ in }
     let candidate = try await mine.candidate(for: code)
@@ -98,10 +97,10 @@ final class TestDevice: Sendable {
     _ = try await joined
   }
 
-  private func accounts(of device: TestDevice) -> AccountClient {
+  var accounts: AccountClient {
     AccountClient(
-      home: device.home, endpoint: TestServer.url,
-      transport: AccountRequests(endpoint: TestServer.url, transport: device.network), deviceName: device.name,
+      home: home, endpoint: TestServer.url,
+      transport: AccountRequests(endpoint: TestServer.url, transport: network), deviceName: name,
       now: { [server] in server.now })
   }
 }

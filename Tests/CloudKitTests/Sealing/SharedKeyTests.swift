@@ -1,0 +1,308 @@
+import CloudKit
+import Foundation
+import Testing
+import VirgaModel
+
+@testable import VirgaAuth
+@testable import VirgaCloudKit
+
+/// How keys reach those that a zone is shared with.
+@Suite struct SharedKeyTests {
+  let server: TestServer
+  let phone: TestDevice
+  let zone = CKRecordZone(zoneName: "Diary")
+
+  init() async throws {
+    server = try TestServer()
+    phone = try server.device("phone")
+    _ = try await phone.database.save(zone)
+  }
+
+  private func entry(_ name: String, secret: String) -> CKRecord {
+    let record = CKRecord(recordType: "Entry", recordID: CKRecord.ID(recordName: name, zoneID: zone.zoneID))
+    record["title"] = "plain"
+    record.encryptedValues["text"] = secret
+    return record
+  }
+
+  private func text(of name: String, on device: TestDevice) async throws -> String? {
+    try await device.database.record(for: entry(name, secret: "").recordID).encryptedValues["text"] as? String
+  }
+
+  private func zoneKey(of name: String) async throws -> KeyID? {
+    SealedValueHead(try await phone.sealed("text", of: name, in: zone))?.key
+  }
+
+  @Test func participantOfAShareReadsAndWritesByTheSharesAddress() async throws {
+    let bob = try server.device("bob")
+    let root = entry("root", secret: "shared secret")
+    _ = try await phone.database.save(root)
+    let share = CKShare(rootRecord: root)
+    let participant = try await phone.container.shareParticipant(
+      forUserRecordID: try await bob.container.userRecordID())
+    participant.permission = .readWrite
+    share.addParticipant(participant)
+    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
+    let url = try #require(share.url)
+    #expect(url.fragment != nil)
+    let again = try await phone.restarted().database.record(for: share.recordID) as? CKShare
+    #expect(again?.url == url)
+
+    let metadata = try await bob.container.shareMetadata(for: url)
+    _ = try await bob.container.accept(metadata)
+    let shared = bob.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    let id = CKRecord.ID(recordName: "root", zoneID: zoneID)
+    let theirs = try await shared.record(for: id)
+    #expect(theirs.encryptedValues["text"] as? String == "shared secret")
+    theirs.encryptedValues["text"] = "changed by Bob"
+    _ = try await shared.save(theirs)
+    #expect(try await text(of: "root", on: phone) == "changed by Bob")
+    // All of Bob's devices have it, and the server has seen no key.
+    let laptop = try await bob.joined(as: "bobs laptop")
+    let onLaptop = try await laptop.container.sharedCloudDatabase.record(for: id)
+    #expect(onLaptop.encryptedValues["text"] as? String == "changed by Bob")
+    for request in bob.network.requests(to: "") + phone.network.requests(to: "") {
+      #expect(!request.path.contains("k="), "\(request.path)")
+    }
+  }
+
+  @Test func whoJoinsWithoutTheKeyInTheAddressSeesPlainFieldsAlone() async throws {
+    let bob = try server.device("bob")
+    let root = entry("root", secret: "shared secret")
+    _ = try await phone.database.save(root)
+    let share = CKShare(rootRecord: root)
+    share.publicPermission = .readOnly
+    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
+    let url = try #require(share.url)
+    let bare = try #require(URL(string: String(url.absoluteString.prefix { $0 != "#" })))
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: bare))
+    let shared = bob.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    let id = CKRecord.ID(recordName: "root", zoneID: zoneID)
+    let record = try await shared.record(for: id)
+    #expect(record["title"] as? String == "plain" && record.encryptedValueState(forKey: "text") == .keyMissing)
+    // Accepting once more, with the whole address, brings the key.
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    #expect(record.encryptedValues["text"] as? String == "shared secret")
+  }
+
+  @Test func participantsGoOnAfterTheOwnerRemovedADevice() async throws {
+    let laptop = try await phone.joined(as: "laptop")
+    let bob = try server.device("bob")
+    let root = entry("root", secret: "first")
+    let leaf = entry("leaf", secret: "never saved again")
+    leaf.setParent(root)
+    _ = try await phone.database.modifyRecords(saving: [root, leaf], deleting: [])
+    let share = CKShare(rootRecord: root)
+    share.publicPermission = .readWrite
+    _ = try await laptop.database.modifyRecords(saving: [root, share], deleting: [])
+    let url = try #require(share.url)
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    let shared = bob.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    let id = CKRecord.ID(recordName: "root", zoneID: zoneID)
+    let theirs = try await shared.record(for: id)
+    #expect(theirs.encryptedValues["text"] as? String == "first")
+
+    try await phone.removeDevice(named: "laptop")
+    server.advance(by: .seconds(60))
+    let before = try await zoneKey(of: "root")
+    let mine = try await phone.database.record(for: root.recordID)
+    mine.encryptedValues["text"] = "second"
+    _ = try await phone.database.save(mine)
+    #expect(try await zoneKey(of: "root") != before)
+    let read = try await shared.record(for: id)
+    #expect(read.encryptedValues["text"] as? String == "second")
+    // Both devices of Bob write with the new key, the one that comes now as well.
+    let later = try await bob.joined(as: "bobs laptop")
+    let onLater = try await later.container.sharedCloudDatabase.record(for: id)
+    #expect(onLater.encryptedValues["text"] as? String == "second")
+    onLater.encryptedValues["text"] = "third"
+    _ = try await later.container.sharedCloudDatabase.save(onLater)
+    #expect(try await zoneKey(of: "root") != before)
+    #expect(try await text(of: "root", on: phone) == "third")
+    // The address has another key in it from now on.
+    let again = try #require(try await phone.database.record(for: share.recordID) as? CKShare)
+    #expect(again.url?.fragment != nil && again.url != url)
+
+    // Who joins by it reads what was encrypted before as well, and writes with the newest key.
+    let carol = try server.device("carol")
+    let newURL = try #require(again.url)
+    _ = try await carol.container.accept(try await carol.container.shareMetadata(for: newURL))
+    let theirLeaf = try await carol.container.sharedCloudDatabase.record(
+      for: CKRecord.ID(recordName: "leaf", zoneID: zoneID))
+    #expect(theirLeaf.encryptedValues["text"] as? String == "never saved again")
+    theirLeaf.encryptedValues["text"] = "by Carol"
+    _ = try await carol.container.sharedCloudDatabase.save(theirLeaf)
+    #expect(try await zoneKey(of: "leaf") != before)
+    #expect(try await text(of: "leaf", on: phone) == "by Carol")
+  }
+
+  @Test func earlierKeysReachWhoJoinsAfterSeveralReplacements() async throws {
+    _ = try await phone.database.save(entry("root", secret: "0"))
+    for round in 1...3 {
+      _ = try await phone.joined(as: "device \(round)")
+      try await phone.removeDevice(named: "device \(round)")
+      server.advance(by: .seconds(60))
+      _ = try await phone.database.save(entry("entry \(round)", secret: "\(round)"))
+    }
+    // A device that came late knows the account's keys in another order than they were made in.
+    let laptop = try await phone.joined(as: "laptop")
+    _ = try await phone.joined(as: "device 4")
+    try await laptop.removeDevice(named: "device 4")
+    server.advance(by: .seconds(60))
+    let share = CKShare(recordZoneID: zone.zoneID)
+    share.publicPermission = .readWrite
+    _ = try await laptop.database.save(share)
+    let bob = try server.device("bob")
+    let url = try #require(share.url)
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    let shared = bob.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    for (name, secret) in [("root", "0"), ("entry 1", "1"), ("entry 2", "2"), ("entry 3", "3")] {
+      let record = try await shared.record(for: CKRecord.ID(recordName: name, zoneID: zoneID))
+      #expect(record.encryptedValues["text"] as? String == secret)
+    }
+    // A key never lies under one that is older: a device that was removed would have it.
+    let keys = try await phone.accounts.accountKeys(makingFirst: false)
+    let line = AccountKeyLog(keys.texts.map { KeyMessages.Item($0.key, $0.value) }).line
+    #expect(line.count == 5)
+    let place = KeyMessages.Zone(container: "iCloud.test", environment: "development", owner: nil, zone: "Diary")
+    let items = try await phone.accounts.keyItems(of: place, adding: [])
+    let steps = items.filter { $0.name.hasPrefix("before/") }.map { $0.name.split(separator: "/").map(String.init) }
+    #expect(!steps.isEmpty)
+    for step in steps {
+      let newer = try #require(line.firstIndex(of: KeyID(step[1])))
+      let older = try #require(line.firstIndex(of: KeyID(step[2])))
+      #expect(older < newer)
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func participantDoesNotGoBackToAnOlderKeyWhateverTheListSays(isHidden: Bool) async throws {
+    _ = try await phone.joined(as: "laptop")
+    let root = entry("root", secret: "first")
+    _ = try await phone.database.save(root)
+    let share = CKShare(rootRecord: root)
+    share.publicPermission = .readWrite
+    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
+    let bob = try server.device("bob")
+    let url = try #require(share.url)
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    let before = try await zoneKey(of: "root")
+    try await phone.removeDevice(named: "laptop")
+    server.advance(by: .seconds(60))
+    root.encryptedValues["text"] = "second"
+    _ = try await phone.database.save(root)
+    let after = try #require(try await zoneKey(of: "root"))
+    #expect(after != before)
+    // The server says when each text came, and can leave any out.
+    let device = bob.restarted()
+    device.network.replaceKeyItems { items in
+      items.filter { !isHidden || !$0.name.hasSuffix(after.rawValue) }.map { item in
+        var item = item
+        item.added = Timestamp(milliseconds: item.name.hasSuffix(after.rawValue) ? 1 : 2)
+        return item
+      }
+    }
+    let shared = device.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    let record = try await shared.record(for: CKRecord.ID(recordName: "root", zoneID: zoneID))
+    record.encryptedValues["text"] = "third"
+    if isHidden {
+      let error = await #expect(throws: CKError.self) { try await shared.save(record) }
+      #expect(error?.code == .accountTemporarilyUnavailable)
+    } else {
+      _ = try await shared.save(record)
+      #expect(try await zoneKey(of: "root") == after)
+    }
+  }
+
+  @Test func participantsGoOnBeforeTheOwnerEncryptsAgain() async throws {
+    _ = try await phone.joined(as: "laptop")
+    let root = entry("root", secret: "first")
+    _ = try await phone.database.save(root)
+    let share = CKShare(rootRecord: root)
+    share.publicPermission = .readWrite
+    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
+    let bob = try server.device("bob")
+    let url = try #require(share.url)
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    let before = try await zoneKey(of: "root")
+    try await phone.removeDevice(named: "laptop")
+    server.advance(by: .seconds(60))
+    // A look is enough for the new secret to be handed over, with a key to write with.
+    _ = try await phone.restarted().database.record(for: root.recordID)
+    let shared = bob.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    let record = try await shared.record(for: CKRecord.ID(recordName: "root", zoneID: zoneID))
+    record.encryptedValues["text"] = "second"
+    _ = try await shared.save(record)
+    #expect(try await zoneKey(of: "root") != before)
+    #expect(try await text(of: "root", on: phone) == "second")
+  }
+
+  @Test func eachReplacementHandsEachParticipantOneText() async throws {
+    _ = try await phone.database.save(entry("root", secret: "0"))
+    let share = CKShare(recordZoneID: zone.zoneID)
+    share.publicPermission = .readWrite
+    _ = try await phone.database.save(share)
+    let bob = try server.device("bob")
+    let url = try #require(share.url)
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    let shared = bob.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    for round in 1...4 {
+      _ = try await phone.joined(as: "device \(round)")
+      try await phone.removeDevice(named: "device \(round)")
+      server.advance(by: .seconds(60))
+      _ = try await phone.database.save(entry("entry \(round)", secret: "\(round)"))
+      let id = CKRecord.ID(recordName: "entry \(round)", zoneID: zoneID)
+      #expect(try await shared.record(for: id).encryptedValues["text"] as? String == "\(round)")
+    }
+    let place = KeyMessages.Zone(container: "iCloud.test", environment: "development", owner: nil, zone: "Diary")
+    let items = try await phone.accounts.keyItems(of: place, adding: [])
+    #expect(items.filter { $0.name.hasPrefix("handover/") }.count == 4)
+    // A device of Bob's that was not there all the while goes the whole way.
+    let late = bob.restarted().container.sharedCloudDatabase
+    for round in 1...4 {
+      let id = CKRecord.ID(recordName: "entry \(round)", zoneID: zoneID)
+      #expect(try await late.record(for: id).encryptedValues["text"] as? String == "\(round)")
+    }
+  }
+
+  @Test func acceptingSaysThatTheKeyOfTheAddressWasNotKept() async throws {
+    let bob = try server.device("bob")
+    _ = try await bob.database.save(zone)
+    _ = try await bob.database.save(entry("own", secret: "x"))
+    let root = entry("root", secret: "shared secret")
+    let other = CKRecord(recordType: "Entry", recordID: CKRecord.ID(recordName: "other", zoneID: zone.zoneID))
+    _ = try await phone.database.modifyRecords(saving: [root, other], deleting: [])
+    let shares = [CKShare(rootRecord: root), CKShare(rootRecord: other)]
+    for share in shares { share.publicPermission = .readOnly }
+    _ = try await phone.database.modifyRecords(saving: [root, other] + shares, deleting: [])
+    let whole = try await bob.container.shareMetadata(for: try #require(shares[0].url))
+    let address = try #require(shares[1].url).absoluteString
+    let bare = try await bob.container.shareMetadata(
+      for: try #require(URL(string: String(address.prefix { $0 != "#" }))))
+
+    // A device that has not been given its account's key cannot keep anything for the account.
+    let giveBack = try bob.forgetKeys()
+    try await server.forgetKeys("grant/")
+    let poor = bob.restarted()
+    let results = try await poor.container.accept([whole, bare])
+    #expect(throws: CKError.self) { try results[whole]?.get() }
+    #expect((try? results[bare]?.get()) != nil, "the other share was joined, and is told as such")
+    do { _ = try results[whole]?.get() } catch {
+      #expect((error as? CKError)?.code == .accountTemporarilyUnavailable)
+    }
+    try giveBack()
+    let device = bob.restarted()
+    _ = try await device.container.accept(whole)
+    let shared = device.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    let record = try await shared.record(for: CKRecord.ID(recordName: "root", zoneID: zoneID))
+    #expect(record.encryptedValues["text"] as? String == "shared secret")
+  }
+}
