@@ -96,6 +96,8 @@ import VirgaSync
       return events
     }
     #expect(world.trace.filter { $0.hasPrefix("records:") } == ["records:400"])
+    // What is on its way, or about to be, is cut short: it might leave in the other user's name.
+    #expect(world.trace.filter { $0 == "interrupt" }.count == 1)
     #expect(world.trace.contains("switch"))
     #expect(world.trace.last == "didSend")
     #expect(world.pendingWords.isEmpty)

@@ -191,6 +191,69 @@ import VirgaSync
     #expect(attempts == 7)
   }
 
+  /// A run ends however many records are in trouble: one that waits for a later run is not forgotten in this one, and
+  /// one that the app adds again after each failure is counted.
+  @Test(arguments: [(SyncFailure.Kind.zoneBusy, 1), (.final, 5)])
+  func aRunEndsWhenMoreRecordsAreInTroubleThanAreRemembered(kind: SyncFailure.Kind, attemptsEach: Int) {
+    var world = MachineWorld()
+    var attempts: [RecordID: Int] = [:]
+    var requests = 0
+    world.answer = { step in
+      guard case .sendRecords(let part) = step else { return MachineWorld.success(step) }
+      requests += 1
+      if requests > 60 { return .recordsSent(.failure(SyncFailure(.cancelled))) }
+      for record in part.records { attempts[record, default: 0] += 1 }
+      return .recordsSent(.success(part.records.map { ItemOutcome($0, SyncFailure(kind)) }))
+    }
+    world.onTell = { notice in
+      guard kind == .final, case .sentRecords(let part, _) = notice else { return [] }
+      return [.add(zones: [], records: part.records.map { PendingRecordChange(.save, $0) })]
+    }
+    world.handle(.add(zones: [], records: (0..<1_500).map { PendingRecordChange(.save, record("r\($0)")) }))
+    #expect(world.send() == .some(nil))
+    #expect(attempts.values.allSatisfy { $0 <= attemptsEach })
+    #expect(kind == .final || requests == 4, "\(requests)")
+    #expect(world.pendingWords.count == 1_500)
+    #expect(world.send() == .some(nil))
+    #expect(requests <= 60)
+  }
+
+  @Test func recordsThatNobodyWaitsForAreForgottenBeyondAThousand() {
+    var world = MachineWorld()
+    world.answer = { step in
+      guard case .sendRecords(let part) = step else { return MachineWorld.success(step) }
+      return .recordsSent(.success(part.records.map { ItemOutcome($0, SyncFailure(.final)) }))
+    }
+    world.handle(.add(zones: [], records: (0..<1_500).map { PendingRecordChange(.save, record("r\($0)")) }))
+    #expect(world.send() == .some(nil))
+    #expect(world.machine.status.failedRecords.map(\.record) == (500..<1_500).map { record("r\($0)") })
+  }
+
+  @Test func aZoneThatTheAppKeepsAddingIsHeldAfterFiveAttempts() {
+    var world = MachineWorld(automatic: true)
+    var requests = 0
+    world.answer = { step in
+      guard case .sendZones(let changes) = step else { return MachineWorld.success(step) }
+      requests += 1
+      if requests > 100 { return .zonesSent(.failure(SyncFailure(.cancelled))) }
+      return .zonesSent(.success(changes.map { ZoneOutcome($0.zone, $0.zone == diary ? SyncFailure(.final) : nil) }))
+    }
+    world.onTell = { notice in
+      guard case .sentZones = notice else { return [] }
+      return [.add(zones: [PendingZoneChange(.save, diary)], records: [])]
+    }
+    world.handle(.add(zones: [PendingZoneChange(.save, diary)], records: []))
+    world.save(record("p", in: photos))
+    world.pass(.seconds(100))
+    #expect(requests == 5)
+    #expect(world.pendingWords.isEmpty)
+    #expect(world.machine.state.zoneChanges == [PendingZoneChange(.save, diary)])
+    #expect(world.machine.status.sendFailure?.kind == .final)
+    world.onTell = { _ in [] }
+    world.pass(.seconds(300))
+    #expect(requests == 6)
+  }
+
   @Test func heldRecordsDoNotStandInTheWayOfLaterOnes() {
     var world = MachineWorld()
     for number in 0..<400 { world.save(record("busy\(number)")) }
@@ -315,6 +378,32 @@ import VirgaSync
     #expect(!world.machine.state.hasUntrackedChanges)
   }
 
+  /// Changes that the app does not list are tried again like those that it lists.
+  @Test(arguments: [(SyncFailure.Kind.zoneBusy, 1), (.final, 5)])
+  func untrackedChangesThatFailAreTriedAgain(kind: SyncFailure.Kind, failures: Int) {
+    var world = MachineWorld(automatic: true)
+    var attempts = 0
+    var isSaved = false
+    world.answer = { step in
+      switch step {
+      case .askBatch: return .batch(isSaved ? nil : BatchPart(saves: [record("unlisted")], deletes: []))
+      case .sendRecords(let part):
+        attempts += 1
+        isSaved = attempts > failures
+        return .recordsSent(.success(part.records.map { ItemOutcome($0, isSaved ? nil : SyncFailure(kind)) }))
+      default: return MachineWorld.success(step)
+      }
+    }
+    world.handle(.setUntrackedChanges(true))
+    world.pass(.milliseconds(400))
+    #expect(attempts == failures)
+    #expect(world.machine.status.sendFailure?.kind == kind)
+    #expect(world.machine.status.nextSend != nil)
+    world.pass(.seconds(10))
+    #expect(attempts == failures + 1)
+    #expect(world.machine.status.sendFailure == nil && !world.machine.state.hasUntrackedChanges)
+  }
+
   /// C26: a cycle in which the app gave nothing while something waits is a failure, and nothing is dropped.
   @Test func pendingChangesWithoutABatchAreAFailureInTheStatus() {
     var world = MachineWorld(automatic: true)
@@ -416,6 +505,49 @@ import VirgaSync
     #expect(world.finished[CallID(2)] == .some(SyncFailure(.cancelled)))
     #expect(world.finished[CallID(3)] == .some(nil))
     #expect(world.pendingWords == ["+a"])
+  }
+
+  /// What the service asks for holds whatever the app does with its changes, and whatever becomes of the account.
+  @Test(arguments: ["remove and add", "account"])
+  func theWaitThatTheServiceAskedForIsKept(event: String) {
+    var world = MachineWorld(automatic: true)
+    world.answer = { step in
+      guard case .sendRecords = step else { return MachineWorld.success(step) }
+      return .recordsSent(.failure(SyncFailure(.unreachable, retryAfter: .seconds(60))))
+    }
+    world.save(record("a"))
+    world.pass(.milliseconds(500))
+    #expect(world.sendTimes.count == 1)
+    if event == "account" {
+      world.handle(.accountMayHaveChanged)
+    } else {
+      world.handle(.remove(zones: [], records: [PendingRecordChange(.save, record("a"))]))
+      world.save(record("a"))
+    }
+    world.pass(.seconds(58))
+    #expect(world.sendTimes.count == 1)
+    world.pass(.seconds(10))
+    #expect(world.sendTimes.count == 2)
+  }
+
+  /// Cancelling is over when what ran has ended; what is due next is not waited for.
+  @Test(arguments: [false, true])
+  func cancellingDoesNotWaitForARunThatItDoesNotCancel(whileOneRuns: Bool) {
+    var world = MachineWorld(automatic: true)
+    world.handle(.start)
+    world.pass(.seconds(1))
+    world.save(record("a"))
+    if whileOneRuns { world.take(.send(CallID(1), .all)) }
+    world.take(.push)
+    world.now = world.now + .seconds(1)
+    world.take(.cancel(CallID(2)))
+    while world.finished[CallID(1)] == nil, whileOneRuns, let step = world.takeStep() {
+      world.take(MachineWorld.success(step))
+    }
+    #expect(world.finished[CallID(2)] == .some(nil))
+    world.settle()
+    world.pass(.seconds(10))
+    #expect(world.pendingWords.isEmpty)
   }
 
   @Test func withoutAutomaticSyncNothingHappensByItself() {

@@ -36,10 +36,17 @@ struct SendWork: Sendable {
   var hasAsked = false
   /// The app had nothing more to give.
   var isExhausted = false
+  /// How often each zone was refused.
+  var zoneFailures: [ZoneID: Int] = [:]
   /// Records that were saved, deleted or handed over.
   var settledCount = 0
   /// The latest failure of an item that stayed pending.
   var itemFailure: SyncFailure?
+
+  /// Whether this run leaves a zone alone that the app adds again after each refusal.
+  func hasGivenUp(_ zone: ZoneID, _ policy: SyncPolicy) -> Bool {
+    zoneFailures[zone, default: 0] >= policy.attemptsPerItemMax
+  }
 }
 
 struct FetchWork: Sendable {
@@ -113,7 +120,7 @@ extension SyncMachine {
       troubles[record]?.isHeldForRun = false
       guard let time = trouble.heldUntil, all || time <= now else { continue }
       troubles[record]?.heldUntil = nil
-      troubles[record]?.count = min(trouble.count, policy.attemptsPerRecordMax - 2)
+      troubles[record]?.count = min(trouble.count, policy.attemptsPerItemMax - 2)
     }
   }
 
@@ -131,8 +138,8 @@ extension SyncMachine {
   }
 
   private mutating func scheduleAfterSend(_ ended: Run, _ work: SendWork) {
-    for (record, trouble) in troubles.map({ ($0.key, $0.value) })
-    where trouble.failure.isSettledByApp && !state.records.contains(record) { troubles[record] = nil }
+    forgetTroubles()
+    let hasUntracked = state.hasUntrackedChanges && work.context.scope == .all
     let pendingInScope =
       state.records.entries.contains { work.context.scope.contains(record: $0.key) }
       || state.zones.entries.contains { work.context.scope.contains(zone: $0.key) }
@@ -141,7 +148,7 @@ extension SyncMachine {
       if isAutomatic, account != .none, hasChangesToSend { schedule.send.due = next }
       return
     }
-    if let failure = work.itemFailure, pendingInScope {
+    if let failure = work.itemFailure, pendingInScope || hasUntracked {
       schedule.send.lastFailure = failure
     } else if pendingInScope, work.settledCount == 0 {
       schedule.send.lastFailure = SyncFailure(.unprovided)
@@ -149,8 +156,25 @@ extension SyncMachine {
       schedule.send.succeed(at: now)
     }
     guard isAutomatic else { return }
-    let held = troubles.compactMap { state.records.contains($0.key) ? $0.value.heldUntil : nil }.min()
+    let held = troubles.compactMap { isWaitedFor($0.key) ? $0.value.heldUntil : nil }.min()
     if let held { schedule.send.request(at: held) }
+    if state.zones.entries.contains(where: { work.hasGivenUp($0.key, policy) }) {
+      schedule.send.request(at: now + policy.backoffMax)
+    }
+  }
+
+  /// Whether a record is to be sent, as far as the engine can know: what the app does not list may be any.
+  private func isWaitedFor(_ record: RecordID) -> Bool { state.records.contains(record) || state.hasUntrackedChanges }
+
+  /// Forgets what the app has settled, and the oldest beyond a bound of what is not waited for. This comes after the run,
+  /// because a record that is forgotten during it might be tried in it again and again.
+  private mutating func forgetTroubles() {
+    for (record, trouble) in troubles.map({ ($0.key, $0.value) })
+    where trouble.failure.isSettledByApp && !state.records.contains(record) { troubles[record] = nil }
+    let excess = troubles.count - policy.troubledRecordsMax
+    guard excess > 0 else { return }
+    let unlisted = troubles.map(\.key).filter { !state.records.contains($0) }
+    for record in unlisted.prefix(excess) { troubles[record] = nil }
   }
 
   private mutating func scheduleAfterFetch(_ ended: Run, _ work: FetchWork) {
@@ -211,7 +235,7 @@ extension SyncMachine {
     case .success(let user):
       account = user == nil ? .none : .known
       if user != nil, isAutomatic, hasChangesToSend {
-        schedule.send.notBefore = nil
+        schedule.send.backoffEnd = nil
         schedule.send.request(at: now)
       }
       let previous = state.user

@@ -17,7 +17,9 @@ extension SyncMachine {
       run?.isOpened = true
       return .tell(.willSend(work.context))
     }
-    let zones = state.zoneChanges.filter { work.context.scope.contains(zone: $0.zone) }
+    let zones = state.zoneChanges.filter {
+      work.context.scope.contains(zone: $0.zone) && !work.hasGivenUp($0.zone, policy)
+    }
     if !zones.isEmpty {
       let stamp = state.zones.stamp
       updateSend { $0.zonesAskedAt = stamp }
@@ -95,7 +97,13 @@ extension SyncMachine {
           fail(failure)
         } else {
           state.zones.settle(outcome.zone, askedAt: work.zonesAskedAt)
-          if outcome.failure == nil, changes.contains(PendingZoneChange(.delete, outcome.zone)) {
+          if let failure = outcome.failure {
+            let policy = policy
+            updateSend {
+              $0.zoneFailures[outcome.zone, default: 0] += 1
+              if $0.hasGivenUp(outcome.zone, policy) { $0.itemFailure = failure }
+            }
+          } else if changes.contains(PendingZoneChange(.delete, outcome.zone)) {
             state.forget(outcome.zone)
           }
         }
@@ -174,7 +182,7 @@ extension SyncMachine {
     if failure.kind == .collateral { return }
     let count = noteTrouble(outcome.record, failure) { $0.count += 1 }.count
     // From here on the app adds it again, if it does, without making progress with it.
-    if count >= policy.attemptsPerRecordMax { hold(outcome.record, failure) }
+    if count >= policy.attemptsPerItemMax { hold(outcome.record, failure) }
   }
 
   /// Keeps a record out of requests for a while, and puts it behind the others so that it does not stand in their way.
@@ -197,13 +205,6 @@ extension SyncMachine {
     trouble.failure = failure
     change(&trouble)
     troubles[record] = trouble
-    defer { dropOldTroubles() }
     return trouble
-  }
-
-  private mutating func dropOldTroubles() {
-    if troubles.count > policy.troubledRecordsMax, let oldest = troubles.first(where: { _ in true })?.key {
-      troubles[oldest] = nil
-    }
   }
 }

@@ -118,8 +118,11 @@ package struct SyncMachine: Sendable {
       // The answer that is on its way will say.
       if outstanding == .checkAccount { return }
       account = .unknown
+      // A request that has not left yet would be made in the name of whoever has the account by then.
+      run?.queue.removeAll(where: \.isRequest)
+      if outstanding?.isRequest == true { actions.append(.interrupt) }
       if isAutomatic {
-        schedule.fetch.notBefore = nil
+        schedule.fetch.backoffEnd = nil
         schedule.fetch.request(at: now)
       }
     default: answer(event)
@@ -149,12 +152,13 @@ package struct SyncMachine: Sendable {
   /// Goes on until a step is outstanding or nothing is left to do.
   private mutating func advance() {
     while outstanding == nil {
-      guard run != nil || startRun() else { break }
+      if run == nil {
+        // Before anything else begins: what is due next was not to be cancelled.
+        actions += cancellations.map { .finish($0, nil) }
+        cancellations = []
+        guard startRun() else { break }
+      }
       if let step = nextStep() { issue(step) } else { endRun() }
-    }
-    if run == nil, !cancellations.isEmpty {
-      actions += cancellations.map { .finish($0, nil) }
-      cancellations = []
     }
   }
 
@@ -202,11 +206,11 @@ package struct SyncMachine: Sendable {
     if isAutomatic { schedule.send.due = schedule.sendTime(forAdditionAt: now, policy: policy) }
   }
 
-  /// A failure whose changes the app took back needs no further try, and nobody has to hear of it.
+  /// A failure whose changes the app took back needs no further try, and nobody has to hear of it. When the next request
+  /// may leave does not depend on what it holds.
   private mutating func forgetSendFailureIfNothingWaits() {
     guard !hasChangesToSend else { return }
     schedule.send.due = nil
-    schedule.send.notBefore = nil
     schedule.send.failures = 0
     schedule.send.lastFailure = nil
   }

@@ -5,8 +5,9 @@ struct Schedule: Sendable {
   /// The due times of one kind of run.
   struct Lane: Sendable {
     var due: Timestamp?
-    /// Set by failures: nothing is due before it.
-    var notBefore: Timestamp?
+    /// Set by failures: nothing is due before both. One is our own choice, the other what the service asked for.
+    var backoffEnd: Timestamp?
+    var retryAfterEnd: Timestamp?
     var failures = 0
     var lastStart: Timestamp?
     var lastSuccess: Timestamp?
@@ -15,13 +16,14 @@ struct Schedule: Sendable {
     /// When the next run starts, if nothing else happens.
     var start: Timestamp? {
       guard let due else { return nil }
-      return max(due, notBefore ?? due)
+      return max(due, backoffEnd ?? due, retryAfterEnd ?? due)
     }
 
     mutating func request(at time: Timestamp) { due = min(due ?? time, time) }
 
     mutating func succeed(at now: Timestamp) {
-      notBefore = nil
+      backoffEnd = nil
+      retryAfterEnd = nil
       failures = 0
       lastFailure = nil
       lastSuccess = now
@@ -33,7 +35,7 @@ struct Schedule: Sendable {
       failures += 1
       lastFailure = failure
       let next = now + policy.wait(afterFailures: failures, retryAfter: failure.retryAfter, jitter: jitter)
-      notBefore = next
+      if failure.retryAfter ?? .zero > .zero { retryAfterEnd = next } else { backoffEnd = next }
       return next
     }
   }

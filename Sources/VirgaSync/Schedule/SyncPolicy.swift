@@ -24,9 +24,9 @@ package struct SyncPolicy: Sendable {
   package var paceMax: Duration = .seconds(2)
   /// … for this long.
   package var paceAge: Duration = .seconds(600)
-  /// Failures of one record, each after the app added it again, before it has to wait for a later run.
-  package var attemptsPerRecordMax = 5
-  /// Records whose last failure is remembered.
+  /// Failures of one record or zone, each after the app added it again, before it has to wait for a later run.
+  package var attemptsPerItemMax = 5
+  /// Records whose last failure is remembered after a run, besides those that wait to be sent.
   package var troubledRecordsMax = 1_000
   /// Zone changes in one request.
   package var itemsPerRequestMax = Limits.operationsPerRequestMax
