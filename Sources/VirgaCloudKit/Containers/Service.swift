@@ -79,13 +79,21 @@ package final class Service: Sendable {
     return account.account
   }
 
+  /// A session of the device's account.
+  /// - Throws: `accountTemporarilyUnavailable`, once, if that is no longer the account of the requests before: what the
+  ///   caller is about to send may belong to the former one.
   private func session() async throws -> AccountClient.Session {
     let before = lastAccount.withLock { $0 } ?? accountID
     do {
       let session = try await accounts.session()
-      lastAccount.withLock { $0 = session.account }
+      let last = lastAccount.withLock { $0 }
       let isAllowedAgain = setRefusal(nil)
-      if isAllowedAgain || before != session.account { announceAccountChange() }
+      // Engines hear of another account, and stop what they had begun, before any request is let through in its name.
+      if isAllowedAgain || (last ?? before) != session.account { announceAccountChange() }
+      lastAccount.withLock { $0 = session.account }
+      if let last, last != session.account {
+        throw CKError(.accountTemporarilyUnavailable, "The account of this device has changed.")
+      }
       return session
     } catch let error as AccountError {
       let error = CKError(error)

@@ -7,7 +7,12 @@ final class PushChannel: Sendable {
   private let service: SyncService
   private let environment: SyncEnvironment
   private let policy: SyncPolicy
-  private let task = Mutex<Task<Void, Never>?>(nil)
+  private let state = Mutex(State())
+
+  private struct State: Sendable {
+    var task: Task<Void, Never>?
+    var isClosed = false
+  }
 
   init(_ service: SyncService, environment: SyncEnvironment, policy: SyncPolicy) {
     self.service = service
@@ -15,39 +20,47 @@ final class PushChannel: Sendable {
     self.policy = policy
   }
 
-  /// Begins to listen, unless it does already.
+  /// Begins to listen, unless it does already or was closed.
   func start(for shell: SyncShell) {
-    task.withLock { task in
-      guard task == nil else { return }
-      task = Task(executorPreference: environment.executor) { [weak shell, self] in
-        await listen { event in shell?.submit(event) }
+    state.withLock { state in
+      guard state.task == nil, !state.isClosed else { return }
+      state.task = Task(executorPreference: environment.executor) { [weak shell, self] in
+        await listen { shell }
       }
     }
   }
 
   /// Stops; what was subscribed to and created belongs to the former account.
   func stop() {
-    task.withLock { task in
-      task?.cancel()
-      task = nil
+    state.withLock { state in
+      state.task?.cancel()
+      state.task = nil
     }
   }
 
-  private func listen(_ submit: (SyncEvent) -> Void) async {
+  /// Stops for good: the engine's last step may still be under way, and would start it again.
+  func close() {
+    state.withLock { $0.isClosed = true }
+    stop()
+  }
+
+  /// - Parameter shell: Answers nil once nobody is left to tell; the task that listens holds this channel, and would
+  ///   otherwise go on for the life of the process.
+  private func listen(for shell: () -> SyncShell?) async {
     var listener = PushListener(policy: policy)
     var random = SeededGenerator(seed: environment.seed ^ 0x70_75_73_68)
     var event = PushListener.Event.start
     var isUp = false
-    while !Task.isCancelled {
+    while !Task.isCancelled, shell() != nil {
       let decision = listener.handle(event, at: environment.now(), random: &random)
       if decision.isUp != isUp {
         isUp = decision.isUp
-        submit(.pushChannel(isUp: isUp))
+        shell()?.submit(.pushChannel(isUp: isUp))
       }
-      if decision.hasNews { submit(.push) }
+      if decision.hasNews { shell()?.submit(.push) }
       event = await perform(decision.next)
     }
-    if isUp { submit(.pushChannel(isUp: false)) }
+    if isUp { shell()?.submit(.pushChannel(isUp: false)) }
   }
 
   private func perform(_ step: PushListener.Step) async -> PushListener.Event {

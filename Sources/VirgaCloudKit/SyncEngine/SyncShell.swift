@@ -82,7 +82,7 @@ final class SyncShell: Sendable {
       defer { core.calls = [:] }
       return Array(core.calls.values)
     }
-    listener.stop()
+    listener.close()
     if let observation = observation.withLock({ $0 }) {
       NotificationCenter.default.removeObserver(observation.token)
     }

@@ -103,6 +103,14 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
     return disk
   }
 
+  /// Lets go of the engine without ending it, as an app does that makes another one.
+  func drop() {
+    _ = memory.withLock { memory in
+      defer { memory.engine = nil }
+      return memory.engine
+    }
+  }
+
   var engine: CKSyncEngine {
     guard let engine = memory.withLock({ $0.engine }) else { preconditionFailure("the device was killed") }
     return engine

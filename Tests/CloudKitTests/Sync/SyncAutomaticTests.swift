@@ -128,6 +128,53 @@ import VirgaWire
     #expect(try world.serverRows(account: "u2").keys.sorted() == ["other"])
   }
 
+  /// C22: the account of the device is replaced while the app runs and its session is still good for a while.
+  @Test(arguments: [false, true])
+  func anAccountThatIsReplacedUnderARunningAppGetsNothingOfTheFirst(appAsksToo: Bool) throws {
+    let world = SyncWorld()
+    let (phone, other) = (world.device(account: "u1"), world.device(account: "u2"))
+    phone.edit("synced", ["text": "0"])
+    try phone.sync()
+    other.edit("other", ["text": "2"])
+    try other.sync()
+    let database = phone.engine.database
+    phone.edit("waiting", ["text": "of u1"])
+    try world.replaceAccount(of: "u1", by: "u2")
+    world.time.pass(.seconds(86_400))
+    if appAsksToo {
+      // The app's own request is the one that finds the other account, while the engine has begun to send.
+      phone.onEvent { [time = world.time] event, _ in
+        guard case .willSendChanges = event else { return }
+        Task(executorPreference: time) { _ = try? await database.allRecordZones() }
+      }
+    }
+    #expect(throws: CKError.self) { try phone.send() }
+    phone.onEvent(nil)
+    #expect(try world.serverRows(account: "u2").keys.sorted() == ["other"])
+    try phone.sync()
+    #expect(phone.events.filter { $0 == "switch" }.count == 1)
+    #expect(phone.rows == ["other": ["text": "2"]])
+    #expect(try world.serverRows(account: "u2").keys.sorted() == ["other"])
+  }
+
+  /// An app that makes another engine for another account lets go of this one while it is told.
+  @Test func anEngineThatIsDroppedInTheMiddleOfASwitchListensNoMore() throws {
+    let world = SyncWorld()
+    let (phone, other) = (world.device(account: "u1", automatic: true), world.device(account: "u2"))
+    try other.fetch()
+    world.time.pass(.seconds(5))
+    let count = Holder<Int>()
+    phone.onEvent { [weak phone] event, _ in
+      guard case .accountChange(let change) = event, case .switchAccounts = change.changeType else { return }
+      count.value = phone?.link.log.count
+      phone?.drop()
+    }
+    try world.replaceAccount(of: "u1", by: "u2")
+    world.time.pass(.seconds(2 * 86_400))
+    #expect(phone.events.last == "switch")
+    #expect(phone.link.log.count == count.value)
+  }
+
   /// C112: without an account the status says so, and an account that comes later is used.
   @Test func withoutAnAccountNothingIsSentAndTheStatusSaysSo() throws {
     let world = SyncWorld(policy: .closed)

@@ -34,6 +34,15 @@ final class SyncWorld {
       server, home: home(account), disk: disk, automatic: automatic, seed: seed, engineSkew: engineSkew)
   }
 
+  /// As `virga account join CODE --replace` does on a device whose programs run.
+  func replaceAccount(of account: String, by other: String) throws {
+    for name in try FileManager.default.contentsOfDirectory(atPath: home(other)) where name != "cache" {
+      let path = "\(home(account))/\(name)"
+      try? FileManager.default.removeItem(atPath: path)
+      try FileManager.default.copyItem(atPath: "\(home(other))/\(name)", toPath: path)
+    }
+  }
+
   func container(account: String, _ link: Link) -> CKContainer {
     let service = VirgaCloudKit.Service(
       endpoint: "http://server", environment: .development, home: VirgaHome(path: home(account)), transport: link,
