@@ -266,7 +266,10 @@ import VirgaModel
     (#"{"serverErrorCode":"LIMIT_EXCEEDED","reason":"r"}"#, 400, ServerErrorCode.badRequest, "LIMIT_EXCEEDED: r"),
     (#"{"serverErrorCode":"SOMETHING","reason":"r"}"#, 503, .tryAgainLater, "SOMETHING: r"),
     ("<html>", 502, .tryAgainLater, "HTTP status 502, and no error that could be read"),
-    ("", 413, .quotaExceeded, "HTTP status 413, and no error that could be read"),
+    // A proxy that takes no body of this length. A service that is out of space says so in a body.
+    ("", 413, .badRequest, "limit exceeded: HTTP status 413, and no error that could be read"),
+    ("{}", 413, .badRequest, "limit exceeded: HTTP status 413"),
+    (#"{"serverErrorCode":"SOMETHING","reason":"r"}"#, 413, .quotaExceeded, "SOMETHING: r"),
     ("{}", 500, .internalError, "HTTP status 500"),
   ])
   func whatIsNotKnownIsJudgedByItsStatus(_ body: String, _ status: Int, _ code: ServerErrorCode, _ reason: String) {

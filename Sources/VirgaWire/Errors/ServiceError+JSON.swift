@@ -23,10 +23,17 @@ extension ServiceError {
         if try !parts.read(key, &reader) { try reader.skipValue() }
       }
       try reader.finish()
-      self = parts.error ?? ServiceError(parts.codeByStatus, parts.reason ?? "HTTP status \(status)")
+      self = parts.error ?? Self.told(byStatus: status, parts.reason ?? "HTTP status \(status)")
     } catch {
-      self = ServiceError(parts.codeByStatus, "HTTP status \(status), and no error that could be read")
+      self = Self.told(byStatus: status, "HTTP status \(status), and no error that could be read")
     }
+  }
+
+  /// What a status says that came without a code, and so perhaps from something between here and the service.
+  private static func told(byStatus status: Int, _ reason: String) -> ServiceError {
+    // A proxy has a limit for bodies; a service that is out of space says so with a code.
+    if status == 413 { return ServiceError(.badRequest, "\(Reason.limitExceeded): \(reason)") }
+    return ServiceError(ServiceErrorParts(status: status).codeByStatus, reason)
   }
 
   /// Writes the members of an error into a dictionary that may name an item.

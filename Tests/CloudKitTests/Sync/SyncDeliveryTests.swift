@@ -182,6 +182,19 @@ import VirgaWire
     #expect(!engine.state.hasPendingUntrackedChanges)
   }
 
+  /// What a proxy finds too long is sent in parts; only a record that is too long by itself is refused.
+  @Test func changesPassAProxyThatTakesShortBodies() throws {
+    let world = SyncWorld()
+    let phone = world.device()
+    phone.link.bodyLimit = 65_536
+    for number in 0..<200 { phone.edit("r\(number)", ["text": String(repeating: "x", count: 1_000)]) }
+    phone.edit("long", ["text": String(repeating: "x", count: 70_000)])
+    try phone.send()
+    #expect(try world.serverRows().count == 200)
+    #expect(Set(phone.failures) == [.limitExceeded])
+    #expect(phone.engine.status.failedRecords.map(\.recordID.recordName) == ["long"])
+  }
+
   /// C16: full storage: nothing is deleted here because of it, the user hears once, and all is sent when there is space.
   @Test func fullStorageNeverLeadsToADeletion() throws {
     let world = SyncWorld()

@@ -187,6 +187,7 @@ final class Link: Transport, Sendable {
     var isCut = false
     var dropsPushes = false
     var pageLimit: Int?
+    var bodyLimit: Int?
     var pushes = 0
     var fault: (@Sendable (_ operation: String, _ number: Int) -> Fault?)?
     var log: [Entry] = []
@@ -210,6 +211,11 @@ final class Link: Transport, Sendable {
   var pageLimit: Int? {
     get { state.withLock { $0.pageLimit } }
     set { state.withLock { $0.pageLimit = newValue } }
+  }
+  /// The longest body in bytes that a proxy on the way lets through.
+  var bodyLimit: Int? {
+    get { state.withLock { $0.bodyLimit } }
+    set { state.withLock { $0.bodyLimit = newValue } }
   }
   /// Notifications that came.
   var pushes: Int { state.withLock { $0.pushes } }
@@ -243,6 +249,9 @@ final class Link: Transport, Sendable {
     case .silence:
       do { try await server.time.sleep(until: Timestamp(milliseconds: .max)) } catch { throw TransportError.cancelled }
     case nil: break
+    }
+    if let limit = bodyLimit, case .bytes(let body) = request.body, body.count > limit {
+      return TransportResponse(status: 413, body: Array("<html>413 Request Entity Too Large</html>".utf8))
     }
     var request = request
     if let limit = pageLimit, let place = request.headers.firstIndex(where: { $0.name == "X-Virga-Page" }) {
