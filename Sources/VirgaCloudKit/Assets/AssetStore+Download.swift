@@ -115,8 +115,7 @@ extension AssetStore {
       switch answer.status {
       case 200, 206: return
       // The bytes have changed, or what is there is no part of them.
-      case 412,
-        416 where sink.size > 0:
+      case 412 where sink.size > 0, 416 where sink.size > 0:
         guard sink.restart() else { throw CKError(download: sink.fault ?? .file(sink.path)) }
       case 403 where !isRenewed, 410 where !isRenewed:
         isRenewed = true

@@ -119,11 +119,17 @@ struct SyncService: Sendable {
     guard case .records(let reply) = try await database.perform(call, in: id.model.zone) else {
       throw CKError.unexpected("records/lookup")
     }
+    switch reply.records.first {
+    case .record(let envelope)?:
+      let record = try database.record(from: envelope)
+      try await database.fetchKeys(for: [record])
+      return record
     // A record that is gone by now comes as a deletion with a later page.
-    guard case .record(let envelope)? = reply.records.first else { return nil }
-    let record = try database.record(from: envelope)
-    try await database.fetchKeys(for: [record])
-    return record
+    case .deleted?: return nil
+    case .failure(let failure)? where failure.error.code == .notFound: return nil
+    case .failure(let failure)?: throw CKError(failure.error, item: .record)
+    case nil: throw CKError.unexpected("records/lookup")
+    }
   }
 
   // MARK: Pushes

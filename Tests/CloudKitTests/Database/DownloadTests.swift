@@ -3,6 +3,7 @@ import Foundation
 import Synchronization
 import Testing
 import VirgaModel
+import VirgaWire
 
 @testable import VirgaCloudKit
 
@@ -147,6 +148,39 @@ struct DownloadTests {
       path.contains("/download/") ? TransportResponse(status: status, headers: [("Retry-After", "7")]) : answer
     }
     #expect(await code { _ = try await fetched() } == expected)
+  }
+
+  @Test(arguments: [412, 416])
+  func serviceThatRefusesEvenTheWholeFileIsNotAskedAgain(status: Int) async throws {
+    network.cutDownloads(afterBytes: 30_000, 0)
+    _ = await code { _ = try await fetched() }
+    network.forget()
+    network.replaceAnswers { [network] path, answer in
+      guard path.contains("/download/") else { return answer }
+      return TransportResponse(status: network.count("/download/") < 20 ? status : 404)
+    }
+    #expect(await code { _ = try await fetched() } == .assetNotAvailable)
+    #expect(ranges == ["bytes=30000-", nil])
+  }
+
+  /// Otherwise the engine's token would pass the record by.
+  @Test(arguments: [(ServerErrorCode.tryAgainLater, CKError.Code.zoneBusy), (.internalError, .internalError)])
+  func pageWhoseRecordCannotBeLookedUpNowFailsForTheEngine(error: ServerErrorCode, expected: CKError.Code) async throws
+  {
+    let isBusy = Flag(true)
+    network.replaceAnswers { path, answer in
+      if path.contains("/download/") { return TransportResponse(status: 404) }
+      guard path.contains("records/lookup"), isBusy.value else { return answer }
+      let failure = RecordFailure("a", ServiceError(error, "not now"))
+      let reply = Reply.records(RecordsReply(records: [.failure(failure)]))
+      return TransportResponse(status: 200, body: reply.encoded(extensions: true, uuid: "u"))
+    }
+    let service = SyncService(database, subscriptionID: nil)
+    let failure = await code { _ = try await service.zoneChanges(in: recordID.zoneID.model, since: nil) }
+    #expect(failure == expected)
+    isBusy.value = false
+    let page = try await service.zoneChanges(in: recordID.zoneID.model, since: nil)
+    #expect(page.modifications.map(\.record.recordID) == [recordID])
   }
 
   @Test func assetThatCannotFitIsNotBegun() async throws {
