@@ -167,14 +167,22 @@ extension CKDatabase {
     return await withFilesOfAssets(await withKeys(records), progress)
   }
 
-  /// Fetches keys that the records lack; a record that needs one while the service cannot be asked becomes a failure.
+  /// Fetches keys that the records of a zone lack; a record that needs one while the service cannot be asked becomes a
+  /// failure. The service is then not asked again for each of them.
   private func withKeys(
     _ records: [(id: CKRecord.ID, result: Result<CKRecord, any Error>)]
   ) async -> [(id: CKRecord.ID, result: Result<CKRecord, any Error>)] {
     var records = records
+    var failure: (any Error)?
     for index in records.indices {
       guard case .success(let record) = records[index].result else { continue }
-      do { try await fetchKeys(for: [record]) } catch { records[index].result = .failure(error) }
+      do {
+        if let failure, record.lacksKeys { throw failure }
+        try await fetchKeys(for: [record])
+      } catch {
+        failure = error
+        records[index].result = .failure(error)
+      }
     }
     return records
   }

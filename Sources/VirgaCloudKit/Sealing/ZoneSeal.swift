@@ -91,14 +91,24 @@ extension CKDatabase {
   /// Fetches keys that records lack, and completes the addresses of shares.
   /// - Throws: `CKError`, if the service could not be asked: the records are then not what they could be.
   func fetchKeys(for records: [CKRecord]) async throws {
-    for record in records {
-      let (model, seal) = record.state.withLock { ($0.record, $0.seal) }
-      guard let seal else { continue }
-      if !seal.missingKeys(for: model).isEmpty { try await seal.keyring.load(seal.spot) }
-      if let share = record as? CKShare, share.url?.fragment == nil {
-        try await seal.keyring.load(seal.spot)
+    for record in records where record.lacksKeys {
+      guard let seal = record.state.withLock({ $0.seal }) else { continue }
+      try await seal.keyring.load(seal.spot)
+      if let share = record as? CKShare, share.lacksSecret {
         share.completeURL(with: seal.keyring.secret(of: seal.spot))
       }
     }
   }
+}
+
+extension CKRecord {
+  /// Whether the record has a value that cannot be read for want of its key, or is a share without a key in its address.
+  var lacksKeys: Bool {
+    let (isUnread, isSealed) = state.withLock { (!$0.missingKeys.isEmpty, $0.seal != nil) }
+    return isUnread || isSealed && (self as? CKShare)?.lacksSecret == true
+  }
+}
+
+extension CKShare {
+  fileprivate var lacksSecret: Bool { url?.fragment == nil }
 }

@@ -121,6 +121,23 @@ import VirgaWire
     _ = try await poor.database.save(refused)
   }
 
+  @Test func keysThatCannotBeFetchedAreAskedForOncePerAnswer() async throws {
+    let records = (0..<50).map { entry("r\($0)", secret: "secret \($0)") }
+    _ = try await phone.database.modifyRecords(saving: records, deleting: [])
+    let other = phone.restarted()
+    other.network.replaceAnswers { path, answer in
+      path.contains("/virga/1/keys") ? TransportResponse(status: 429, headers: [("Retry-After", "7")]) : answer
+    }
+    let page = try await other.database.recordZoneChanges(inZoneWith: zone.zoneID, since: nil)
+    #expect(page.modificationResultsByID.count == 50)
+    for result in page.modificationResultsByID.values {
+      #expect(throws: CKError.self) { try result.get() }
+    }
+    #expect(other.network.count("/virga/1/keys") == 1)
+    other.network.replaceAnswers(nil)
+    #expect(try await text(of: "r7", on: other) == "secret 7")
+  }
+
   @Test func removedDeviceIsLeftOutOfWhatIsEncryptedFromThenOn() async throws {
     let laptop = try await phone.joined(as: "laptop")
     let tablet = try await phone.joined(as: "tablet")
