@@ -77,6 +77,9 @@ public struct CallContext: Sendable {
   public var wantsSyncToken: Bool
   /// The most records that a page may hold for this client.
   public var recordsPerPageMax: Int
+  /// See `Service.prepare`.
+  var prepared = PreparedFields()
+  var takesNamesForNew = false
   /// Push tokens that have news once the transaction has committed.
   public var wakes: Set<String> = []
 

@@ -198,7 +198,7 @@ struct StoreContractTests {
         try $0.put(stored("a", 3), in: zone, replacing: stored("a", 1), keepsVersion: false)
       }
     }
-    await #expect(throws: StoreError.self) {
+    await #expect(throws: RecordExists.self) {
       try await store.write { try $0.put(stored("a", 3), in: zone, replacing: nil, keepsVersion: false) }
     }
     await #expect(throws: StoreError.self) {
@@ -207,6 +207,24 @@ struct StoreContractTests {
       }
     }
     #expect(try await store.read { try $0.changes(in: zone) } == [stored("a", 2)])
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func aNameIsTakenAlsoByADeletedRecordAndNothingOfThePutStays(kind: StoreKind) async throws {
+    let store = try kind.open()
+    let zone = try await store.write { (transaction) throws in
+      let zone = try transaction.makeZone()
+      try transaction.save(stored("a", 1), in: zone)
+      try transaction.save(tombstone("a", 2), in: zone)
+      return zone
+    }
+    await #expect(throws: RecordExists.self) {
+      try await store.write {
+        try $0.put(stored("b", 3), in: zone, replacing: nil, keepsVersion: true)
+        try $0.put(stored("a", 4), in: zone, replacing: nil, keepsVersion: true)
+      }
+    }
+    #expect(try await store.read { try $0.changes(in: zone) } == [tombstone("a", 2)])
   }
 
   @Test(arguments: StoreKind.allCases)

@@ -40,7 +40,9 @@ extension Front {
   private func runLarge(
     _ call: Call, _ context: CallContext, _ encode: @Sendable (Reply) -> [UInt8]
   ) async throws -> [UInt8] {
-    let (bytes, wakes) = try await store.write(writing(call, context), whileCommitting: { (encode($0), $1) })
+    let (bytes, wakes) = try await write(call, context) {
+      try await store.write($0, whileCommitting: { (encode($0), $1) })
+    }
     wake(wakes)
     return bytes
   }
@@ -56,15 +58,26 @@ extension Front {
         // The first query of its kind makes an index.
       }
     }
-    let (reply, wakes) = try await store.write(writing(call, context))
+    let (reply, wakes) = try await write(call, context) { try await store.write($0) }
     wake(wakes)
     return reply
   }
 
+  private typealias Writing = @Sendable (any WriteTransaction) throws -> (Reply, Set<String>)
+
+  /// Has `perform` run the call as a write: prepared first, and once more without if a name that was to be new is taken.
+  private func write<Result>(
+    _ call: Call, _ context: CallContext, _ perform: (@escaping Writing) async throws -> Result
+  ) async throws -> Result {
+    var prepared = context
+    service.prepare(call, context: &prepared)
+    do { return try await perform(writing(call, prepared)) } catch is RecordExists {
+      return try await perform(writing(call, context))
+    }
+  }
+
   /// The call as a write, which answers what to say, and which push tokens have news once it is durable.
-  private func writing(
-    _ call: Call, _ context: CallContext
-  ) -> @Sendable (any WriteTransaction) throws -> (Reply, Set<String>) {
+  private func writing(_ call: Call, _ context: CallContext) -> Writing {
     { [service] transaction in
       var context = context
       let reply = try service.write(call, in: transaction, context: &context)

@@ -11,11 +11,14 @@ struct RecordBatch {
   final class Entry {
     let operation: RecordOperation
     let name: RecordName
+    /// The fields that a new record would have, if they are known already.
+    let prepared: [UInt8]?
     var outcome = Outcome.nothing
 
-    init(_ operation: RecordOperation, name: RecordName) {
+    init(_ operation: RecordOperation, name: RecordName, prepared: [UInt8]?) {
       self.operation = operation
       self.name = name
+      self.prepared = prepared
     }
   }
 
@@ -66,6 +69,8 @@ struct RecordBatch {
   var cascaded: [RecordName] = []
   private var schemas: SchemaBook
   private var spentReceipts: Set<String> = []
+  /// Whether a record was taken for new without a look.
+  private(set) var hasTakenNamesForNew = false
   let wholeView: RecordView
   let seal: FieldSeal
   /// Records that change only because a share begins or ends; by name.
@@ -96,7 +101,7 @@ struct RecordBatch {
       guard indexByName.updateValue(entries.count, forKey: name) == nil else {
         throw ServiceError.badRequest("record '\(name)' is named by more than one operation")
       }
-      entries.append(Entry(operation, name: name))
+      entries.append(Entry(operation, name: name, prepared: context.prepared[entries.count]))
     }
   }
 
@@ -133,7 +138,7 @@ extension RecordBatch {
     if let stated = operation.record.zone, try access.zoneID(stated) != zone.id {
       throw ServiceError.badRequest("record '\(name)' states another zone than the request")
     }
-    let newest = try zone.row.flatMap { try transaction.record(name, in: $0) }
+    let newest = takesForNew(operation, context) ? nil : try zone.row.flatMap { try transaction.record(name, in: $0) }
     let live = newest.flatMap { $0.isDeleted ? nil : $0 }
     if isOwnUser { try checkUserRecord(operation.record, live) }
     if let refusal = try access.refusal(of: operation.kind, of: operation.record.type, on: live, in: zone) {
@@ -153,6 +158,13 @@ extension RecordBatch {
       return .save(try planShare(entry, newest: newest, live: live, context: &context))
     }
     return .save(try planSave(entry, newest: newest, live: live, context: &context))
+  }
+
+  /// Whether a record is taken for new: the store will say when it is put whether it is.
+  private mutating func takesForNew(_ operation: RecordOperation, _ context: CallContext) -> Bool {
+    guard context.takesNamesForNew, operation.kind == .create, operation.record.type != .share else { return false }
+    hasTakenNamesForNew = true
+    return true
   }
 
   /// Users may change their own records, which the service makes, but not their roles.
@@ -242,6 +254,9 @@ extension RecordBatch {
   ) throws -> PlannedSave {
     let (change, kind) = (entry.operation.record, entry.operation.kind)
     guard let type = change.type ?? live?.type else { throw ServiceError.badRequest("recordType is missing") }
+    if live == nil, let prepared = entry.prepared {
+      return try planNew(entry, type: type, fieldsJSON: prepared, newest: newest, context: &context)
+    }
     var merge = RecordMerge(
       name: entry.name, zone: zone.id, scope: access.scope,
       schema: try schemas.draft(of: type, mayBeUsers: live != nil),
@@ -264,6 +279,27 @@ extension RecordBatch {
     return PlannedSave(
       record: record, previous: newest, newReferences: merge.newReferences, receipts: merge.assets.used,
       assetBytes: merge.assetBytes)
+  }
+}
+
+extension RecordBatch {
+  /// A new record whose fields are known already, if the schema takes them.
+  private mutating func planNew(
+    _ entry: Entry, type: RecordType, fieldsJSON: [UInt8], newest: StoredRecord?, context: inout CallContext
+  ) throws -> PlannedSave {
+    let change = entry.operation.record
+    var schema = try schemas.draft(of: type)
+    for element in change.fields {
+      guard let field = element.field else { continue }
+      _ = try schema.admit(field, named: element.name, isTagged: element.isTagged)
+    }
+    schemas.keep(schema)
+    let stamp = context.stamp(by: access.user ?? .defaultOwner)
+    var record = StoredRecord(
+      name: entry.name, type: type, sequence: 0, created: stamp, modified: stamp, fieldsJSON: fieldsJSON)
+    record.shortGUID = change.createShortGUID ? context.makeShortGUID() : nil
+    record.unknownMembers = change.unknownMembers
+    return PlannedSave(record: record, previous: newest, newReferences: [], receipts: [])
   }
 }
 

@@ -22,7 +22,10 @@ extension Service {
     try batch.checkReferences()
     try batch.checkDeletions()
     try batch.endShares(context: context)
-    if batch.isAtomic && batch.hasFailure {
+    let hasFailure = batch.hasFailure
+    // What fails is told exactly: a name that is taken comes before most other reasons.
+    if hasFailure && batch.hasTakenNamesForNew { throw RecordExists() }
+    if batch.isAtomic && hasFailure {
       batch.abandon()
     } else {
       try batch.write(context: &context)

@@ -184,6 +184,7 @@ extension MemoryTransaction {
     let zone = try contents(zone)
     let name = record.name
     let old = zone.contents.records[name]
+    if previous == nil && old != nil { throw RecordExists() }
     guard old?.sequence == previous?.sequence else {
       throw StoreError.other("the record replaced is not the newest version")
     }

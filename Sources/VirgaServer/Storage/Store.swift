@@ -35,6 +35,11 @@ public enum StoreError: Error, Hashable, Sendable {
   case other(String)
 }
 
+/// A record was to be put as new, and there is a version of it, maybe a deleted one.
+public struct RecordExists: Error {
+  public init() {}
+}
+
 /// Reads of one snapshot. Every verb may throw; once it does the body should let the error through, and the caller of
 /// the store is given a `StoreError`.
 public protocol ReadTransaction: AnyObject {
@@ -97,6 +102,7 @@ public protocol WriteTransaction: ReadTransaction {
   /// Makes `record` the newest version. `previous` is what `record(_:in:)` returned in this transaction; with
   /// `keepsVersion` a live previous version goes into the history, which keeps the newest `Limits.versionsPerRecordMax`
   /// of a record. Claims and references are kept up by the store: claims belong to a version and end when it leaves the history, references belong to the newest version.
+  /// - Throws: `RecordExists` if `previous` is `nil` and there is one.
   func put(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord?, keepsVersion: Bool) throws
   /// Makes an index of the zone's records and fills it.
   /// - Precondition: The zone has none of this definition.

@@ -127,7 +127,10 @@ extension SQLiteTransaction {
     try bind(record, to: statement)
     try statement.bind(17, zone.id)
     try statement.bind(18, record.name.rawValue)
-    try statement.run()
+    do { try statement.run() } catch  where error.condition == .constraint {
+      guard try self.record(record.name, in: zone) == nil else { throw RecordExists() }
+      throw error
+    }
   }
 
   private func update(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord) throws {

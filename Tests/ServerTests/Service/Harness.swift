@@ -12,6 +12,8 @@ final class Harness {
   var wakes: Set<String> = []
   var cipher: (any FieldCipher)?
   var service = Service()
+  /// Whether calls are prepared before they are performed, as a server does.
+  var prepares = true
 
   struct Caller {
     var principal: Principal
@@ -63,9 +65,19 @@ final class Harness {
     context.wantsExtensions = wishes.extensions
     context.wantsSyncToken = wishes.syncToken
     context.recordsPerPageMax = wishes.pageMax
-    let start = context
+    let plain = context
+    if prepares { service.prepare(call, context: &context) }
+    let (reply, wakes): (Reply, Set<String>)
+    do { (reply, wakes) = try perform(call, context) } catch is RecordExists {
+      (reply, wakes) = try perform(call, plain)
+    }
+    self.wakes = wakes
+    return reply
+  }
+
+  private func perform(_ call: Call, _ start: CallContext) throws -> (Reply, Set<String>) {
     let service = service
-    let (reply, wakes) = try write { transaction in
+    return try write { transaction in
       var context = start
       do {
         let reply =
@@ -77,8 +89,6 @@ final class Harness {
         return (try service.write(call, in: transaction, context: &context), context.wakes)
       }
     }
-    self.wakes = wakes
-    return reply
   }
 
   /// The error that a call fails with as a whole.
