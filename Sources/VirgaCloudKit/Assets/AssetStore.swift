@@ -41,7 +41,7 @@ final class AssetStore: Sendable {
     do { answer = try await service.transport.send(request) } catch TransportError.file {
       throw CKError(.assetFileModified, "The file of an asset changed while it was sent.")
     } catch let error as TransportError {
-      throw CKError(error)
+      throw CKError(error, from: url)
     }
     guard answer.status == 200 else { throw CKError(answer, item: .record) }
     guard let receipt = try? AssetReceipt(decoding: answer.body) else { throw CKError.unexpected("an upload") }

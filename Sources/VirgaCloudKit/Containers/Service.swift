@@ -214,7 +214,9 @@ package final class Service: Sendable {
   /// Sends a request as it is.
   /// - Throws: `CKError` if no answer came.
   func send(_ request: TransportRequest) async throws -> TransportResponse {
-    do { return try await transport.send(request) } catch let error as TransportError { throw CKError(error) }
+    do { return try await transport.send(request) } catch let error as TransportError {
+      throw CKError(error, from: request.url)
+    }
   }
 }
 
@@ -251,7 +253,7 @@ struct AccountRequests: AccountTransport {
       let answer = try await transport.send(request)
       return (answer.status, answer.body)
     } catch let error as TransportError {
-      throw CKError(error)
+      throw CKError(error, from: endpoint)
     }
   }
 }

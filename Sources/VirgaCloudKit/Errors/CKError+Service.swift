@@ -80,11 +80,14 @@ extension CKError {
     return codes.first { reason.hasPrefix($0.0) }?.1
   }
 
-  init(_ error: TransportError) {
+  /// - Parameter url: Where the request went. Its server is named where the network is at fault: a wrong address is one
+  ///   of the reasons.
+  init(_ error: TransportError, from url: String = "") {
+    let server = Self.server(of: url)
     switch error {
-    case .unreachable(let reason): self.init(.networkUnavailable, reason)
-    case .failed(let reason): self.init(.networkFailure, reason)
-    case .responseLost(let reason): self.init(.serverResponseLost, reason)
+    case .unreachable(let reason): self.init(.networkUnavailable, server + reason)
+    case .failed(let reason): self.init(.networkFailure, server + reason)
+    case .responseLost(let reason): self.init(.serverResponseLost, server + reason)
     case .tooLarge: self.init(.limitExceeded, "The answer is too large; ask for less at once.")
     case .cancelled: self.init(.operationCancelled, "The task was cancelled.")
     case .file(let reason): self.init(.internalError, reason)
@@ -96,6 +99,14 @@ extension CKError {
           NSUnderlyingErrorKey: CocoaError(.fileWriteOutOfSpace),
         ])
     }
+  }
+
+  /// `http://host:port: `; names and signatures of the address are left out.
+  private static func server(of url: String) -> String {
+    guard let components = URLComponents(string: url), let scheme = components.scheme, let host = components.host else {
+      return ""
+    }
+    return "\(scheme)://\(host)\(components.port.map { ":\($0)" } ?? ""): "
   }
 
   init(_ error: AccountError) {

@@ -72,6 +72,14 @@ struct ErrorMappingTests {
     #expect(CKError(error).code == expected)
   }
 
+  /// A wrong address is one of the reasons, so it is named; what stands in it besides the server is nobody's business.
+  @Test func errorsOfTheNetworkNameTheServer() {
+    let url = "https://user:word@sync.example.org:8443/assets/1/upload?signature=secret"
+    let error = CKError(TransportError.unreachable("Could not connect to server"), from: url)
+    #expect(error.localizedDescription == "https://sync.example.org:8443: Could not connect to server")
+    #expect(CKError(TransportError.failed("why"), from: "http://[::1]/x").localizedDescription == "http://[::1]: why")
+  }
+
   @Test(
     arguments: [
       (.deviceRemoved, .notAuthenticated), (.enrolmentRefused("closed"), .notAuthenticated),
