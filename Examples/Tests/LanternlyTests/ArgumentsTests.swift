@@ -19,9 +19,11 @@ struct ArgumentsTests {
 
   @Test(arguments: [
     ([], UsageError.noCommand), (["frob"], .unknownCommand("frob")),
-    (["new", "--frob"], .unknownOption("frob", command: "new")), (["new", "--text"], .valueIsMissing(option: "text")),
-    (["new", "--star=1"], .valueIsUnwanted(option: "star")),
-    (["new", "--text", "a", "--text", "b"], .optionIsRepeated("text")), (["show"], .wordIsMissing(command: "show")),
+    (["new", "--frob"], .unknownOption("frob", command: "new")),
+    (["new", "--text"], .valueIsMissing(option: "text", command: "new")),
+    (["new", "--star=1"], .valueIsUnwanted(option: "star", command: "new")),
+    (["new", "--text", "a", "--text", "b"], .optionIsRepeated("text", command: "new")),
+    (["show"], .wordIsMissing(command: "show")),
     (["show", "1", "2"], .tooManyWords("2", command: "show")),
     (["--frob", "list"], .unknownOption("frob", command: "list")),
   ]) func whatIsNotUnderstoodIsNamed(words: [String], error: UsageError) {

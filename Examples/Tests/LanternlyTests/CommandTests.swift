@@ -79,16 +79,51 @@ struct CommandTests {
     #expect(await program.run("frob").code == 2)
     #expect(
       await program.run("new", "--text", "a", "--mood", "9").problems == [
-        "9 is no value for --mood. See: lanternly help"
+        "9 is no value for --mood. See: lanternly help new"
       ])
     #expect(await program.run("new", "--text", "a", "--zone", "Mars/X").code == 2)
     #expect(await program.run("list", "--since", "2026-02-30").code == 2)
     #expect(await program.run("import", "/nowhere").code == 3)
-    #expect(await program.run("conflicts", "resolve").code == 2)
     #expect(try program.store().entries().isEmpty)
     let spanish = ProgramUnderTest(environment: ["LANG": "es_ES.UTF-8"])
     #expect(await spanish.run("show", "abc").problems == ["No existe la entrada abc."])
     #expect(await spanish.run("help").output.hasPrefix("Lanternly, un diario"))
+  }
+
+  @Test(arguments: [
+    (["new", "--date", "nonsense", "--text", "a"], "nonsense is no value for --date. See: lanternly help new"),
+    (["new", "--star=1"], "--star takes no value. See: lanternly help new"),
+    (["edit", "12", "--text"], "--text needs a value. See: lanternly help edit"),
+    (["list", "--limit", "1", "--limit", "2"], "--limit may be given once. See: lanternly help list"),
+    (["list", "--until", "soon"], "soon is no value for --until. See: lanternly help list"),
+    (["show"], "show needs something to work on. See: lanternly help show"),
+    (["conflicts", "resolve"], "conflicts resolve needs something to work on. See: lanternly help conflicts"),
+    (["conflicts", "frob"], "conflicts has no use for frob. See: lanternly help conflicts"),
+    (["help", "nope"], "There is no command nope. See: lanternly help"),
+    (["--home"], "--home needs a value. See: lanternly help"),
+  ]) func aMistakeNamesTheHelpThatFits(words: [String], problem: String) async {
+    let result = await program.run(words: words)
+    #expect(result.problems == [problem])
+    #expect(result.code == ExitCode.usage.rawValue)
+    #expect(result.lines.isEmpty)
+  }
+
+  @Test func whatCannotBeAttachedSaysWhy() async throws {
+    let folder = program.folder.path
+    #expect(
+      await program.run("new", "--text", "a", "--attach", folder).problems == [
+        "The file \(folder) cannot be read: Is a directory"
+      ])
+    let link = folder + "/link"
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "/etc/hosts")
+    #expect(
+      await program.run("new", "--text", "a", "--attach", link).problems == [
+        "The file \(link) cannot be read: it is a link"
+      ])
+    #expect(
+      await program.run("new", "--text", "a", "--attach", "/dev/null").problems == [
+        "The file /dev/null cannot be read: it is a pipe or a device"
+      ])
   }
 
   @Test func textFromElsewhereDoesNotDriveTheTerminal() async throws {
@@ -108,6 +143,25 @@ struct CommandTests {
     #expect(words.contains("Not synced yet"))
     #expect(words.contains("Waiting: 3 to save, 0 to delete"))
     #expect(words.contains("Last success: never."))
+  }
+
+  /// What a first sync brought before it was cut off is on the server too, and is not said to be here only.
+  @Test func aFirstSyncThatWasCutOffIsToldAsSuch() async throws {
+    for text in ["one", "two"] { await program.run("new", "--text", text) }
+    let store = try program.store()
+    let entries = try store.entries()
+    try store.willSend([(entries[0].id, entries[0].entry)])
+    #expect(try store.status().state == .pending)
+    let saved = RemoteEntry(id: entries[0].id, entry: entries[0].entry, systemFields: [1], changedAt: Moment.now)
+    let generation = try #require(try store.outbox().first { $0.record == saved.id.name }).generation
+    try store.acknowledge(saved, generation: generation, at: .now)
+    let status = await program.run("status").output
+    #expect(status.contains("The first sync was cut off; the next one goes on with it."))
+    #expect(!status.contains("on this device only"))
+    #expect(status.contains("Waiting: 1 to save"))
+    #expect(await program.run("status", "--json").output.contains(#""state" : "pending""#))
+    try store.updateNotes { $0.lastSuccess = .now }
+    #expect(await program.run("status").output.contains("Changes wait to be sent."))
   }
 
   /// C103: importing again changes nothing; an edited entry is kept unless the export is newer.
@@ -160,12 +214,32 @@ struct CommandTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: program.home + "/tmp").isEmpty)
   }
 
+  @Test func whatIsCalledAnArchiveIsReadAsOne() async throws {
+    let path = try program.folder.write("no archive at all", to: "bad.zip")
+    let result = await program.run("import", path)
+    #expect(result.code == ExitCode.badInput.rawValue)
+    #expect(result.problems[0].hasPrefix("The archive \(path) cannot be read"), "\(result.problems)")
+  }
+
+  @Test func aDamagedDiaryIsNamed() async throws {
+    await program.run("new", "--text", "a")
+    let database = program.home + "/diary.sqlite"
+    try Data(repeating: 7, count: 8192).write(to: URL(fileURLWithPath: database))
+    for name in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: database + name) }
+    let result = await program.run("list")
+    #expect(result.code == 1)
+    #expect(result.problems[0].hasPrefix("The diary \(database) is damaged: file is not a database."))
+  }
+
   @Test func aForeignOrNewerDatabaseIsLeftAlone() async throws {
     await program.run("new", "--text", "a")
     let store = try program.store()
     try store.write { try $0.connection.execute("PRAGMA user_version = 99") }
     let result = await program.run("list")
     #expect(result.code == 1)
-    #expect(result.problems == ["The diary was written by a later version of this program. Update the program."])
+    #expect(
+      result.problems == [
+        "The diary \(program.home)/diary.sqlite was written by a later version of this program. Update the program."
+      ])
   }
 }

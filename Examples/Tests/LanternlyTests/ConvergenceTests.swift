@@ -315,7 +315,7 @@ struct ConvergenceTests {
       edited: EditTimes(all: Moment(seconds: 2)))
     entry.origin = Origin(source: "dayone:A1", modified: Moment(seconds: 2))
     var export = DayOneExport()
-    export.entries = [DayOneEntry(id: id, entry: entry, media: [])]
+    export.entries = [DayOneEntry(id: id, entry: entry, media: [], label: id.name)]
     for device in [phone, laptop] { _ = try device.store.take(export, at: device.now) }
     try laptop.setText(id, "imported, and edited")
     try Self.settle([phone, laptop], relay)

@@ -30,7 +30,7 @@ struct DayOneExportTests {
   @Test func oddEntriesAreSkippedAndTheRestIsRead() throws {
     try folder.write(
       #"""
-      {"entries": [7, {"uuid": "A1", "text": "no date"}, {"uuid": "A2", "creationDate": "soon"},
+      {"entries": [7, {}, {"uuid": "A1", "text": "no date"}, {"uuid": "A2", "creationDate": "soon"},
         {"uuid": "A3", "creationDate": "2020-01-03T10:00:00Z", "text": "good", "tags": ["a ", "", 5], "photos": "none",
          "timeZone": "Mars/Olympus", "location": 3, "starred": 1},
         {"uuid": "A3", "creationDate": "2020-01-03T10:00:00Z", "text": "again"}]}
@@ -41,9 +41,55 @@ struct DayOneExportTests {
     #expect(export.entries[0].entry.isStarred)
     #expect(
       export.notes == [
-        .entryIsNoObject(file: "j.json", position: 1), .entryHasNoDate(entry: "A1"), .entryHasNoDate(entry: "A2"),
-        .zoneIsUnknown(entry: "A3", zone: "Mars/Olympus"), .entryAppearsTwice(entry: "A3"),
+        .entryIsNoObject(file: "j.json", position: 1), .entryHasNoDate(entry: "2 (j.json)"),
+        .entryHasNoDate(entry: "A1"), .entryHasNoDate(entry: "A2"),
+        .valueIsUnreadable(entry: "A3", key: "tags"), .valueIsUnreadable(entry: "A3", key: "location"),
+        .valueIsUnreadable(entry: "A3", key: "photos"), .zoneIsUnknown(entry: "A3", zone: "Mars/Olympus"),
+        .entryAppearsTwice(entry: "A3"),
       ])
+  }
+
+  @Test func valuesThatCannotBeReadAreTold() throws {
+    try folder.write(
+      #"""
+      {"entries": [
+        {"creationDate": "2020-01-01T10:00:00Z", "text": "a", "starred": "yes", "weather": "sunny", "modifiedDate": 7,
+         "location": {"latitude": 91, "longitude": 4, "country": 5}},
+        {"creationDate": "2020-01-02T10:00:00Z", "text": "b", "weather": {"windBearing": "north"},
+         "location": {"latitude": null, "longitude": null, "placeName": "(null)"}, "tags": null, "starred": 0}
+      ]}
+      """#, to: "j.json")
+    func note(_ entry: String, _ key: String) -> ImportNote { .valueIsUnreadable(entry: entry, key: key) }
+    let (first, second) = ("2020-01-01T10:00:00Z", "2020-01-02T10:00:00Z")
+    #expect(
+      try open("j.json").notes == [
+        note(first, "modifiedDate"), note(first, "starred"), note(first, "weather"), note(first, "location.country"),
+        note(first, "location.latitude, longitude"), note(second, "weather.windBearing"),
+      ])
+    try folder.write(
+      """
+      <?xml version="1.0"?><plist version="1.0"><dict><key>Creation Date</key><date>2013-05-17T18:39:20Z</date>
+      <key>Entry Text</key><string>hello</string><key>UUID</key><string>A</string><key>Tags</key><string>x</string>
+      <key>Location</key><dict><key>Latitude</key><real>1</real></dict></dict></plist>
+      """, to: "A.doentry")
+    #expect(try open("A.doentry").notes == [note("A", "Tags"), note("A", "Location.Latitude, Longitude")])
+  }
+
+  /// Of two with one name that modified last is taken, of equals the first, and that is what the note says.
+  @Test func ofRepeatedEntriesTheLatestStays() throws {
+    func entry(_ text: String, _ modified: Int) -> String {
+      #"{"uuid": "A", "creationDate": "2020-01-01T10:00:00Z", "modifiedDate": "2020-01-0\#(modified)T11:00:00Z", "#
+        + #""text": "\#(text)"}"#
+    }
+    for (entries, kept) in [
+      ([entry("a", 1), entry("b", 1)], "a"), ([entry("a", 1), entry("b", 2)], "b"),
+      ([entry("a", 2), entry("b", 1)], "a"),
+    ] {
+      try folder.write(#"{"entries": [\#(entries.joined(separator: ","))]}"#, to: "j.json")
+      let export = try open("j.json")
+      #expect(export.entries.map(\.entry.text) == [kept])
+      #expect(export.notes == [.entryAppearsTwice(entry: "A")])
+    }
   }
 
   @Test func mediaAreSortedAndFoundByTheirDigest() throws {

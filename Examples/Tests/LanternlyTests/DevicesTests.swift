@@ -20,6 +20,7 @@ struct DevicesTests {
     fleet.stopServer(SIGTERM)
     let offline = try fleet.lanternly("phone", "sync")
     #expect(offline.code == ExitCode.notSynced.rawValue)
+    #expect(offline.output.contains("the server cannot be reached: \(fleet.url): "))
     #expect(try fleet.lanternly("phone", "edit", name, "--restore", "0").code == ExitCode.notFound.rawValue)
     let text = try #require(try fleet.store("phone").entries().first).entry.text
     try fleet.lanternly("phone", "edit", name, "--text", text.replacingOccurrences(of: "base", with: "phone's"))
@@ -218,10 +219,53 @@ struct DevicesTests {
     let laptop = try #require(devices.first { $0.contains("laptop") }?.split(separator: " ").first)
     #expect(try fleet.virga("phone", "account", "remove", String(laptop)).code == 0)
     try fleet.lanternly("laptop", "new", "--text", "of the laptop")
-    for _ in 0..<2 { #expect(try fleet.lanternly("laptop", "sync").code == ExitCode.noAccount.rawValue) }
+    for _ in 0..<2 {
+      let result = try fleet.lanternly("laptop", "sync")
+      #expect(result.code == ExitCode.noAccount.rawValue)
+      #expect(result.output.contains("this device was removed from its account"), "\(result.output)")
+      #expect(result.output.contains("See: virga account show --home \(fleet.home("laptop"))/virga"))
+    }
+    #expect(try fleet.lanternly("laptop", "watch").output.contains("this device was removed from its account"))
+    let status = try fleet.lanternly("laptop", "status").output
+    #expect(status.contains("this device was removed from its account"))
+    #expect(status.contains("See: virga account show --home "))
     #expect(try fleet.store("laptop").status().state == .noAccount)
     #expect(try fleet.store("laptop").status().pendingSaves == 1)
     #expect(try fleet.shown("laptop").count == 2)
+  }
+
+  /// A server that made no accounts and now does is asked again.
+  @Test func aRefusalIsNotForEver() throws {
+    let fleet = try Fleet()
+    #expect(try fleet.virga("phone", "account", "show").code == 0)
+    fleet.stopServer(SIGTERM)
+    try fleet.startServer("--enrolment", "closed")
+    try fleet.lanternly("laptop", "new", "--text", "of the laptop")
+    for _ in 0..<2 {
+      let result = try fleet.lanternly("laptop", "sync")
+      #expect(result.code == ExitCode.noAccount.rawValue)
+      #expect(result.output.contains("the server gives this device no account: "), "\(result.output)")
+    }
+    fleet.stopServer(SIGTERM)
+    #expect(try fleet.lanternly("laptop", "sync").code == ExitCode.noAccount.rawValue)
+    try fleet.startServer()
+    #expect(try fleet.lanternly("laptop", "sync").code == 0)
+    #expect(try fleet.store("laptop").status().state == .synced)
+  }
+
+  /// What the program advises where the diary's file is damaged.
+  @Test func aDiaryThatWasMovedAwayComesAgain() throws {
+    let fleet = try Fleet()
+    let picture = try fleet.folder.write("bytes", to: "p.png")
+    try fleet.lanternly("phone", "new", "--text", "synced", "--attach", picture)
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    let before = try fleet.shown("phone")
+    for ending in ["", "-wal", "-shm"] {
+      try? FileManager.default.removeItem(atPath: fleet.home("phone") + "/diary.sqlite" + ending)
+    }
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    #expect(try fleet.shown("phone") == before)
+    #expect(before.values.first?.last == "p.png true")
   }
 
   /// A device that wrote alone and then joins brings its entries along.

@@ -24,12 +24,12 @@ final class Fleet: Sendable {
   var url: String { server.withLock { $0.url } }
 
   /// On the port that it had before, if it ran before.
-  func startServer() throws {
+  func startServer(_ options: String...) throws {
     let port = url.split(separator: ":").last.map(String.init) ?? "0"
     let log = folder.path + "/server.out"
     _ = FileManager.default.createFile(atPath: log, contents: nil)
     let process = try BuiltProgram.start(
-      "virga", ["serve", "--port", port, "--data", folder.path + "/server"], output: log)
+      "virga", ["serve", "--port", port, "--data", folder.path + "/server"] + options, output: log)
     let deadline = ContinuousClock.now + .seconds(30)
     while ContinuousClock.now < deadline {
       let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""

@@ -26,6 +26,12 @@ final class ProgramUnderTest: Sendable {
   func run(
     _ words: String..., input: String? = nil, editing: @escaping @Sendable (String) -> String? = { _ in nil }
   ) async -> Result {
+    await run(words: words, input: input, editing: editing)
+  }
+
+  func run(
+    words: [String], input: String? = nil, editing: @escaping @Sendable (String) -> String? = { _ in nil }
+  ) async -> Result {
     let lines = Mutex<(lines: [String], problems: [String])>(([], []))
     let output = Output(
       line: { line in lines.withLock { $0.lines.append(line) } },

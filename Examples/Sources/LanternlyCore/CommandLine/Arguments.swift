@@ -42,9 +42,9 @@ package enum UsageError: Error, Hashable {
   case noCommand
   case unknownCommand(String)
   case unknownOption(String, command: String)
-  case valueIsMissing(option: String)
-  case valueIsUnwanted(option: String)
-  case optionIsRepeated(String)
+  case valueIsMissing(option: String, command: String)
+  case valueIsUnwanted(option: String, command: String)
+  case optionIsRepeated(String, command: String)
   case wordIsMissing(command: String)
   case tooManyWords(String, command: String)
   case valueIsWrong(option: String, value: String)
@@ -73,7 +73,7 @@ package struct Arguments: Hashable, Sendable {
         let parts = name.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let kind = Self.kind(parts[0], in: shape)
         let needsNext = parts.count == 1 && (kind == .one || kind == .many)
-        if needsNext && rest.isEmpty { throw .valueIsMissing(option: parts[0]) }
+        if needsNext && rest.isEmpty { throw .valueIsMissing(option: parts[0], command: command) }
         options.append((parts[0], parts.count == 2 ? parts[1] : needsNext ? rest.popFirst() : nil))
       } else if shape == nil {
         command = argument
@@ -113,12 +113,12 @@ package struct Arguments: Hashable, Sendable {
     _ option: (name: String, value: String?), shape: CommandShape?
   ) throws(UsageError) {
     guard let kind = Self.kind(option.name, in: shape) else {
-      throw .unknownOption(option.name, command: shape?.name ?? "")
+      throw .unknownOption(option.name, command: command)
     }
     switch (kind, option.value) {
-    case (.none, .some): throw .valueIsUnwanted(option: option.name)
-    case (.one, nil), (.many, nil): throw .valueIsMissing(option: option.name)
-    case (.one, .some) where has(option.name): throw .optionIsRepeated(option.name)
+    case (.none, .some): throw .valueIsUnwanted(option: option.name, command: command)
+    case (.one, nil), (.many, nil): throw .valueIsMissing(option: option.name, command: command)
+    case (.one, .some) where has(option.name): throw .optionIsRepeated(option.name, command: command)
     case (.none, nil): values[option.name] = []
     case (_, .some(let value)): values[option.name, default: []].append(value)
     }

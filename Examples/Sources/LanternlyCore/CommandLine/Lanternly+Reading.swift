@@ -77,7 +77,7 @@ extension Lanternly {
       return .done
     }
     output.line(texts(.statusHome, home.path, device))
-    output.line(texts(stateText(status.state)))
+    output.line(stateText(status))
     if isSyncing { output.line(texts(.statusRunning)) }
     output.line(
       texts(.statusEntries, presentation.entries(status.entries), presentation.attachments(status.attachments)))
@@ -89,13 +89,13 @@ extension Lanternly {
     return .done
   }
 
-  private func stateText(_ state: DiaryStatus.State) -> Text {
-    switch state {
-    case .neverSynced: .statusNever
-    case .synced: .statusSynced
-    case .pending: .statusPending
-    case .attention: .statusAttention
-    case .noAccount: .statusNoAccount
+  private func stateText(_ status: DiaryStatus) -> String {
+    switch status.state {
+    case .neverSynced: texts(.statusNever)
+    case .synced: texts(.statusSynced)
+    case .pending: texts(status.notes.lastSuccess == nil ? .statusUnfinished : .statusPending)
+    case .attention: texts(.statusAttention)
+    case .noAccount: texts(.statusNoAccount, accountCommand)
     }
   }
 
@@ -129,9 +129,8 @@ extension Lanternly {
 
   func conflicts() throws -> ExitCode {
     if let verb = arguments.words.first {
-      guard verb == "resolve", arguments.words.count == 2 else {
-        throw UsageError.tooManyWords(verb, command: "conflicts")
-      }
+      guard verb == "resolve" else { throw UsageError.tooManyWords(verb, command: "conflicts") }
+      guard arguments.words.count == 2 else { throw UsageError.wordIsMissing(command: "conflicts resolve") }
       return try resolve(arguments.words[1])
     }
     let conflicts = try store.conflicts()
@@ -194,7 +193,9 @@ extension Lanternly {
   }
 
   private func choice(copy: Entry, original: Entry?) throws -> ConflictChoice {
-    guard let word = arguments.value("keep") else { throw UsageError.valueIsMissing(option: "keep") }
+    guard let word = arguments.value("keep") else {
+      throw UsageError.valueIsMissing(option: "keep", command: "conflicts")
+    }
     if let choice = ConflictChoice(rawValue: word) { return choice }
     guard word == "mine" || word == "theirs" else { throw UsageError.valueIsWrong(option: "keep", value: word) }
     let device = try store.deviceName()

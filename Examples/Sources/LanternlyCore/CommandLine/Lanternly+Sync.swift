@@ -21,6 +21,22 @@ extension Lanternly {
     return report.failure == nil && status.state == .synced ? .done : .notSynced
   }
 
+  /// The command with which the user looks at this device's account.
+  var accountCommand: String {
+    isHomeNamed ? "virga account show --home " + Self.word(home.client) : "virga account show"
+  }
+
+  /// A path as a shell takes it.
+  private static func word(_ path: String) -> String {
+    let isPlain = path.allSatisfy { $0.isLetter || $0.isNumber || "/._-+,@%".contains($0) }
+    return isPlain ? path : "'" + path.replacingOccurrences(of: "'", with: #"'\''"#) + "'"
+  }
+
+  private func noAccount(_ failure: SyncNotes.Failure?) -> String {
+    let reason = failure.map { presentation.failure(code: $0.code, message: $0.message) }
+    return texts(.syncNoAccount, reason ?? texts(.errorNoAccount), accountCommand)
+  }
+
   /// Tells the client where this device's key and account are, before it is first used.
   private func findClient() {
     if isHomeNamed { setenv("VIRGA_HOME", home.client, 1) }
@@ -37,7 +53,7 @@ extension Lanternly {
     }
     let received = report.changes.count
     if report.hasNoAccount {
-      output.problem(texts(.syncNoAccount))
+      output.problem(noAccount(report.failure))
     } else if let failure = report.failure {
       if !report.sent.isEmpty { output.line(texts(.syncSent, String(report.sent.count))) }
       if received > 0 { output.line(texts(.syncReceived, String(received))) }
@@ -82,10 +98,10 @@ extension Lanternly {
     guard let lock = try SyncLock(home.syncLock) else { throw CommandFailure(.busy, .syncBusy) }
     defer { withExtendedLifetime(lock) {} }
     findClient()
-    let container = CKContainer(identifier: DiarySync.containerIdentifier)
-    if try await container.accountStatus() == .noAccount {
-      try store.updateNotes { $0.hasNoAccount = true }
-      throw CommandFailure(.noAccount, .syncNoAccount)
+    let run = DiarySyncRun(store: store, now: surroundings.now)
+    if try await !run.hasAccount() {
+      output.problem(noAccount(try store.notes().lastError))
+      return .noAccount
     }
     StopSignal.listen()
     try store.retryRefused()
@@ -126,6 +142,8 @@ extension Lanternly {
   /// Keeps what `status` prints up to date, and tells when the server goes and comes.
   private func note(_ status: CKSyncEngine.Status, _ watch: inout Watch) throws {
     let error = status.sendError ?? status.fetchError
+    // Kept first: who reads the line may ask for the status at once.
+    try keep(status, error, &watch)
     if let error, !watch.isOffline {
       watch.isOffline = true
       output.line(
@@ -135,6 +153,9 @@ extension Lanternly {
       watch.isOffline = false
       output.line(texts(.watchOnline))
     }
+  }
+
+  private func keep(_ status: CKSyncEngine.Status, _ error: CKError?, _ watch: inout Watch) throws {
     var notes = watch.noted
     let success = [status.lastFetch, status.lastSend].compactMap(\.self).max().map(Moment.init(date:))
     notes.lastSuccess = success

@@ -26,18 +26,18 @@ package struct Lanternly {
     do {
       arguments = try Arguments(words)
     } catch {
-      surroundings.output.problem(Self.explain(error, texts))
+      surroundings.output.problem(explain(error, texts))
       return ExitCode.usage.rawValue
     }
     do {
-      if let text = help(arguments, texts) {
+      if let text = try help(arguments, texts) {
         surroundings.output.line(text)
         return ExitCode.done.rawValue
       }
       let program = try Lanternly(arguments, surroundings, texts)
       return try await program.perform().rawValue
     } catch {
-      let (code, text) = describe(error, texts)
+      let (code, text) = describe(error, texts, arguments, surroundings)
       surroundings.output.problem(text)
       return code.rawValue
     }
@@ -47,11 +47,16 @@ package struct Lanternly {
     self.arguments = arguments
     self.surroundings = surroundings
     self.texts = texts
+    let (path, isNamed) = Self.homePath(arguments, surroundings)
+    isHomeNamed = isNamed
+    home = try DiaryHome(path: path)
+    store = try DiaryStore(home: home)
+  }
+
+  private static func homePath(_ arguments: Arguments, _ surroundings: Surroundings) -> (path: String, isNamed: Bool) {
     let environment = surroundings.environment
     let given = arguments.value("home") ?? environment["LANTERNLY_HOME"].flatMap { $0.isEmpty ? nil : $0 }
-    isHomeNamed = given != nil
-    home = try DiaryHome(path: given ?? (environment["HOME"] ?? ".") + "/.lanternly")
-    store = try DiaryStore(home: home)
+    return (given ?? (environment["HOME"] ?? ".") + "/.lanternly", given != nil)
   }
 
   private func perform() async throws -> ExitCode {
@@ -73,7 +78,7 @@ package struct Lanternly {
 
   // MARK: Words for what went wrong
 
-  private static func help(_ arguments: Arguments, _ texts: Texts) -> String? {
+  private static func help(_ arguments: Arguments, _ texts: Texts) throws(UsageError) -> String? {
     if arguments.has("version") { return "lanternly \(version)" }
     let topic = arguments.command == "help" ? arguments.words.first ?? "" : arguments.command
     guard arguments.command == "help" || arguments.has("help") else { return nil }
@@ -82,35 +87,43 @@ package struct Lanternly {
       "delete": .helpDelete, "import": .helpImport, "sync": .helpSync, "watch": .helpWatch, "status": .helpStatus,
       "conflicts": .helpConflicts, "help": .helpHelp,
     ]
-    return texts(known[topic] ?? .help)
+    if topic.isEmpty { return texts(.help) }
+    guard let text = known[topic] else { throw .unknownCommand(topic) }
+    return texts(text)
   }
 
-  private static func explain(_ error: UsageError, _ texts: Texts) -> String {
+  /// - Parameter command: Whose help is named where the error does not know it.
+  private static func explain(_ error: UsageError, _ texts: Texts, command: String = "") -> String {
     let (text, topic): (String, String) =
       switch error {
       case .noCommand: (texts(.usageNoCommand), "")
       case .unknownCommand(let name): (texts(.usageUnknownCommand, name), "")
       case .unknownOption(let option, let command):
         (texts(.usageUnknownOption, option, command.isEmpty ? "lanternly" : command), command)
-      case .valueIsMissing(let option): (texts(.usageValueMissing, option), "")
-      case .valueIsUnwanted(let option): (texts(.usageValueUnwanted, option), "")
-      case .optionIsRepeated(let option): (texts(.usageRepeated, option), "")
-      case .wordIsMissing(let command): (texts(.usageWordMissing, command), command)
+      case .valueIsMissing(let option, let command): (texts(.usageValueMissing, option), command)
+      case .valueIsUnwanted(let option, let command): (texts(.usageValueUnwanted, option), command)
+      case .optionIsRepeated(let option, let command): (texts(.usageRepeated, option), command)
+      case .wordIsMissing(let command): (texts(.usageWordMissing, command), String(command.prefix { $0 != " " }))
       case .tooManyWords(let word, let command): (texts(.usageTooManyWords, word, command), command)
-      case .valueIsWrong(let option, let value): (texts(.usageValueWrong, option, value), "")
+      case .valueIsWrong(let option, let value): (texts(.usageValueWrong, option, value), command)
       }
     return text + " " + texts(.usageSeeHelp, topic).trimmingCharacters(in: .whitespaces)
   }
 
-  private static func describe(_ error: any Error, _ texts: Texts) -> (ExitCode, String) {
-    switch error {
+  private static func describe(
+    _ error: any Error, _ texts: Texts, _ arguments: Arguments, _ surroundings: Surroundings
+  ) -> (ExitCode, String) {
+    let database = homePath(arguments, surroundings).path + "/diary.sqlite"
+    return switch error {
     case let failure as CommandFailure: (failure.code, texts.filled(failure.text, failure.values))
-    case let usage as UsageError: (.usage, explain(usage, texts))
+    case let usage as UsageError: (.usage, explain(usage, texts, command: arguments.command))
     case let error as ImportError: describe(error, texts)
     case let error as FileError: (.failure, texts(.fileFailed, error.path, error.reason))
-    case MigrationError.newerVersion: (.failure, texts(.diaryIsNewer))
-    case MigrationError.foreign: (.failure, texts(.diaryIsForeign, "diary.sqlite"))
-    case let error as SQLiteError: (.failure, texts(.diaryFailed, error.message))
+    case MigrationError.newerVersion: (.failure, texts(.diaryIsNewer, database))
+    case MigrationError.foreign: (.failure, texts(.diaryIsForeign, database))
+    case let error as SQLiteError where error.condition == .notADatabase || error.condition == .corrupt:
+      (.failure, texts(.diaryIsDamaged, database, error.message))
+    case let error as SQLiteError: (.failure, texts(.diaryFailed, database, error.message))
     default: (.failure, texts(.unexpected, "\(error)"))
     }
   }

@@ -80,7 +80,7 @@ struct Presentation {
       switch code {
       case "networkUnavailable", "networkFailure", "serverResponseLost": .errorNetwork
       case "serviceUnavailable", "requestRateLimited", "zoneBusy": .errorBusy
-      case "notAuthenticated", "accountTemporarilyUnavailable": .errorAccount
+      case "notAuthenticated": .errorAccount
       case "quotaExceeded": .errorQuota
       case "limitExceeded": .errorTooLarge
       default: .errorOther
@@ -122,6 +122,7 @@ struct Presentation {
       case .fileIsNoJournal(let file): (.noteIsNoJournal, [file])
       case .entryHasNoText(let entry): (.noteHasNoText, [entry])
       case .zoneIsUnknown(let entry, let zone): (.noteZoneUnknown, [entry, zone])
+      case .valueIsUnreadable(let entry, let key): (.noteValueUnreadable, [entry, key])
       case .mediaFileIsMissing(let entry, let media): (.noteMediaMissing, [entry, media])
       case .mediaFileIsEmpty(let entry, let media): (.noteMediaEmpty, [entry, media])
       case .mediaFileDiffers(let entry, let media): (.noteMediaDiffers, [entry, media])

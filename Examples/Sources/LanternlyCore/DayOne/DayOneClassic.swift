@@ -2,6 +2,18 @@ import Foundation
 
 /// Reads entries of Day One 1: a property list each, with a photo of the same name beside.
 enum DayOneClassic {
+  private static let shapes: [(key: String, shape: LooseObject.Shape)] = [
+    ("UUID", .string), ("Time Zone", .string), ("Tags", .strings), ("Starred", .bool), ("Location", .object),
+    ("Weather", .object),
+  ]
+  private static let placeShapes: [(key: String, shape: LooseObject.Shape)] = [
+    ("Place Name", .string), ("Locality", .string), ("Administrative Area", .string), ("Country", .string),
+  ]
+  private static let weatherShapes: [(key: String, shape: LooseObject.Shape)] = [
+    ("Celsius", .number), ("Description", .string), ("Relative Humidity", .number), ("Pressure MB", .number),
+    ("Wind Speed KPH", .number), ("Wind Bearing", .number),
+  ]
+
   static func entry(
     _ object: LooseObject, file: String, photos: MediaFolder?, notes: inout [ImportNote]
   ) -> DayOneEntry? {
@@ -10,6 +22,7 @@ enum DayOneClassic {
       notes.append(.entryHasNoDate(entry: uuid))
       return nil
     }
+    for key in object.unreadable(shapes) { notes.append(.valueIsUnreadable(entry: uuid, key: key)) }
     // The classic app keeps no time of modification; its entries count as written once.
     let id = EntryID.imported(uuid: uuid)
     var entry = Entry(
@@ -22,11 +35,11 @@ enum DayOneClassic {
       let name = tag.trimmingCharacters(in: .whitespacesAndNewlines)
       if !name.isEmpty { entry.tags[name] = created }
     }
-    entry.place = object.object("Location").map(place)
-    entry.weather = object.object("Weather").map(weather)
+    entry.place = object.object("Location").map { place($0, uuid: uuid, notes: &notes) }
+    entry.weather = object.object("Weather").map { weather($0, uuid: uuid, notes: &notes) }
     entry.device = object.object("Creator")?.string("Host Name") ?? ""
     entry.origin = Origin(source: "dayone:" + uuid, modified: created)
-    return DayOneEntry(id: id, entry: entry, media: photo(uuid: uuid, entry: id, photos: photos))
+    return DayOneEntry(id: id, entry: entry, media: photo(uuid: uuid, entry: id, photos: photos), label: uuid)
   }
 
   private static func zone(_ object: LooseObject, uuid: String, notes: inout [ImportNote]) -> String {
@@ -43,17 +56,25 @@ enum DayOneClassic {
     return [DayOneMedia(id: id, kind: .photo, fileName: fileName, order: 0, path: path, md5: nil)]
   }
 
-  private static func place(_ object: LooseObject) -> Place {
+  private static func place(_ object: LooseObject, uuid: String, notes: inout [ImportNote]) -> Place {
+    for key in object.unreadable(placeShapes) {
+      notes.append(.valueIsUnreadable(entry: uuid, key: "Location.\(key)"))
+    }
     var place = Place()
     place.name = object.string("Place Name")
     place.locality = object.string("Locality")
     place.region = object.string("Administrative Area")
     place.country = object.string("Country")
-    place.setCoordinates(latitude: object.double("Latitude"), longitude: object.double("Longitude"))
+    if !place.setCoordinates(of: object, "Latitude", "Longitude") {
+      notes.append(.valueIsUnreadable(entry: uuid, key: "Location.Latitude, Longitude"))
+    }
     return place
   }
 
-  private static func weather(_ object: LooseObject) -> Weather {
+  private static func weather(_ object: LooseObject, uuid: String, notes: inout [ImportNote]) -> Weather {
+    for key in object.unreadable(weatherShapes) {
+      notes.append(.valueIsUnreadable(entry: uuid, key: "Weather.\(key)"))
+    }
     var weather = Weather()
     weather.celsius = object.double("Celsius")
     weather.conditions = object.string("Description")

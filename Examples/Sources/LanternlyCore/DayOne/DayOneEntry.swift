@@ -3,9 +3,8 @@ package struct DayOneEntry: Hashable, Sendable {
   package var id: EntryID
   package var entry: Entry
   package var media: [DayOneMedia]
-
-  /// What the export calls the entry.
-  package var label: String { String(entry.origin?.source.dropFirst("dayone:".count) ?? id.name[...]) }
+  /// What notes call the entry.
+  package var label: String
 }
 
 /// A file that an exported entry names.
@@ -30,6 +29,7 @@ package enum ImportNote: Hashable, Sendable {
   case fileIsNoJournal(file: String)
   case entryHasNoText(entry: String)
   case zoneIsUnknown(entry: String, zone: String)
+  case valueIsUnreadable(entry: String, key: String)
   case mediaFileIsMissing(entry: String, media: String)
   case mediaFileIsEmpty(entry: String, media: String)
   case mediaFileDiffers(entry: String, media: String)
@@ -39,8 +39,8 @@ package enum ImportNote: Hashable, Sendable {
   package var isSkip: Bool {
     switch self {
     case .entryIsNoObject, .entryHasNoDate, .entryAppearsTwice, .entryIsUnreadable, .fileIsNoJournal: true
-    case .entryHasNoText, .zoneIsUnknown, .mediaFileIsMissing, .mediaFileIsEmpty, .mediaFileDiffers,
-      .mediaFileIsUnreadable, .linkIsUnknown:
+    case .entryHasNoText, .zoneIsUnknown, .valueIsUnreadable, .mediaFileIsMissing, .mediaFileIsEmpty,
+      .mediaFileDiffers, .mediaFileIsUnreadable, .linkIsUnknown:
       false
     }
   }

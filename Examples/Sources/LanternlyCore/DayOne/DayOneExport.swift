@@ -30,7 +30,9 @@ package struct DayOneExport: Sendable {
     return export
   }
 
+  /// What says that it is one, or begins like one.
   private static func isArchive(_ path: String) -> Bool {
+    if path.lowercased().hasSuffix(".zip") { return true }
     guard let file = FileHandle(forReadingAtPath: path) else { return false }
     defer { file.closeFile() }
     return file.readData(ofLength: 2) == Data("PK".utf8)
@@ -89,9 +91,14 @@ package struct DayOneExport: Sendable {
 
   private mutating func readJournal(_ path: String, isOnlyOne: Bool) throws(ImportError) {
     let file = (path as NSString).lastPathComponent
+    let data: Data
+    do {
+      data = try Data(contentsOf: URL(fileURLWithPath: path), options: .mappedIfSafe)
+    } catch {
+      throw .file(FileError(.read, path, errorNumber: access(path, R_OK) == 0 ? EIO : errno))
+    }
     let value: Any
     do {
-      let data = try Data(contentsOf: URL(fileURLWithPath: path), options: .mappedIfSafe)
       value = try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)
     } catch {
       throw .brokenJSON(file: file, reason: Self.reason(error))
@@ -108,7 +115,7 @@ package struct DayOneExport: Sendable {
         notes.append(.entryIsNoObject(file: file, position: position + 1))
         continue
       }
-      if let entry = reader.entry(object, notes: &notes) { self.entries.append(entry) }
+      if let entry = reader.entry(object, position: position + 1, notes: &notes) { self.entries.append(entry) }
     }
   }
 

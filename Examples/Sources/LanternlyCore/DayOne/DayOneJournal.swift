@@ -13,13 +13,21 @@ struct DayOneJournal {
     ]
   }
 
+  private static let shapes: [(key: String, shape: LooseObject.Shape)] = [
+    ("uuid", .string), ("creationDate", .moment), ("modifiedDate", .moment), ("timeZone", .string),
+    ("tags", .strings), ("starred", .bool), ("location", .object), ("weather", .object), ("photos", .objects),
+    ("videos", .objects), ("audios", .objects), ("pdfAttachments", .objects), ("creationDevice", .string),
+  ]
+
   /// `nil` if the entry has no date at all, which goes into the notes.
-  func entry(_ object: LooseObject, notes: inout [ImportNote]) -> DayOneEntry? {
-    let label = object.string("uuid") ?? object.string("creationDate") ?? file
+  /// - Parameter position: The entry's number in the file, from 1.
+  func entry(_ object: LooseObject, position: Int, notes: inout [ImportNote]) -> DayOneEntry? {
+    let label = object.string("uuid") ?? object.string("creationDate") ?? "\(position) (\(file))"
     guard let created = object.moment("creationDate") ?? object.moment("modifiedDate") else {
       notes.append(.entryHasNoDate(entry: label))
       return nil
     }
+    for key in object.unreadable(Self.shapes) { notes.append(.valueIsUnreadable(entry: label, key: key)) }
     let modified = object.moment("modifiedDate") ?? created
     let uuid = object.string("uuid") ?? Digest.sha256("\(created.milliseconds)\0\(object.text("text") ?? "")")
     let id = EntryID.imported(uuid: uuid)
@@ -33,11 +41,11 @@ struct DayOneJournal {
       let name = tag.trimmingCharacters(in: .whitespacesAndNewlines)
       if !name.isEmpty { entry.tags[name] = modified }
     }
-    entry.place = object.object("location").map(Self.place)
-    entry.weather = object.object("weather").map(Self.weather)
+    entry.place = object.object("location").map { Self.place($0, label: label, notes: &notes) }
+    entry.weather = object.object("weather").map { Self.weather($0, label: label, notes: &notes) }
     entry.device = object.string("creationDevice") ?? ""
     entry.origin = Origin(source: "dayone:" + uuid, modified: modified)
-    return DayOneEntry(id: id, entry: entry, media: media.map(\.media))
+    return DayOneEntry(id: id, entry: entry, media: media.map(\.media), label: label)
   }
 
   private static func zone(_ object: LooseObject, label: String, notes: inout [ImportNote]) -> String {
@@ -110,17 +118,35 @@ struct DayOneJournal {
     return (name as NSString).pathExtension.isEmpty && !ending.isEmpty ? "\(name).\(ending)" : name
   }
 
-  private static func place(_ object: LooseObject) -> Place {
+  private static let placeShapes: [(key: String, shape: LooseObject.Shape)] = [
+    ("userLabel", .string), ("placeName", .string), ("localityName", .string), ("administrativeArea", .string),
+    ("country", .string),
+  ]
+
+  private static func place(_ object: LooseObject, label: String, notes: inout [ImportNote]) -> Place {
+    for key in object.unreadable(placeShapes) {
+      notes.append(.valueIsUnreadable(entry: label, key: "location.\(key)"))
+    }
     var place = Place()
     place.name = object.string("userLabel", "placeName")
     place.locality = object.string("localityName")
     place.region = object.string("administrativeArea")
     place.country = object.string("country")
-    place.setCoordinates(latitude: object.double("latitude"), longitude: object.double("longitude"))
+    if !place.setCoordinates(of: object, "latitude", "longitude") {
+      notes.append(.valueIsUnreadable(entry: label, key: "location.latitude, longitude"))
+    }
     return place
   }
 
-  private static func weather(_ object: LooseObject) -> Weather {
+  private static let weatherShapes: [(key: String, shape: LooseObject.Shape)] = [
+    ("temperatureCelsius", .number), ("conditionsDescription", .string), ("weatherCode", .string),
+    ("relativeHumidity", .number), ("pressureMB", .number), ("windSpeedKPH", .number), ("windBearing", .number),
+  ]
+
+  private static func weather(_ object: LooseObject, label: String, notes: inout [ImportNote]) -> Weather {
+    for key in object.unreadable(weatherShapes) {
+      notes.append(.valueIsUnreadable(entry: label, key: "weather.\(key)"))
+    }
     var weather = Weather()
     weather.celsius = object.double("temperatureCelsius")
     weather.conditions = object.string("conditionsDescription")
@@ -135,8 +161,13 @@ struct DayOneJournal {
 
 extension Place {
   /// Takes coordinates that lie on the Earth.
-  mutating func setCoordinates(latitude: Double?, longitude: Double?) {
-    guard let latitude, let longitude, abs(latitude) <= 90, abs(longitude) <= 180 else { return }
+  /// - Returns: Whether they do, or there are none.
+  mutating func setCoordinates(of object: LooseObject, _ latitudeKey: String, _ longitudeKey: String) -> Bool {
+    guard object.isGiven(latitudeKey) || object.isGiven(longitudeKey) else { return true }
+    guard let latitude = object.double(latitudeKey), let longitude = object.double(longitudeKey), abs(latitude) <= 90,
+      abs(longitude) <= 180
+    else { return false }
     (self.latitude, self.longitude) = (latitude, longitude)
+    return true
   }
 }

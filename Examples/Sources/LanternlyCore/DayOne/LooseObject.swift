@@ -44,6 +44,33 @@ struct LooseObject {
     return (values[key] as? String).flatMap { Moment(iso8601: $0) }
   }
 
+  /// What a value must be to be read.
+  enum Shape { case string, number, bool, moment, object, objects, strings }
+
+  /// The keys that hold something else, in the given order; nothing, `null` and an empty text are no loss.
+  func unreadable(_ shapes: [(key: String, shape: Shape)]) -> [String] {
+    shapes.filter { !isReadable($0.key, as: $0.shape) }.map(\.key)
+  }
+
+  private func isReadable(_ key: String, as shape: Shape) -> Bool {
+    guard isGiven(key) else { return true }
+    switch shape {
+    case .string: return string(key) != nil
+    case .number: return double(key) != nil
+    case .bool: return values[key] as? NSNumber != nil
+    case .moment: return moment(key) != nil
+    case .object: return object(key) != nil
+    case .objects: return array(key)?.allSatisfy { LooseObject($0) != nil } ?? false
+    case .strings: return array(key)?.allSatisfy { $0 is String } ?? false
+    }
+  }
+
+  /// Whether the key holds more than nothing.
+  func isGiven(_ key: String) -> Bool {
+    guard let value = values[key], !(value is NSNull) else { return false }
+    return (value as? String).map { !$0.isEmpty && $0 != "(null)" } ?? true
+  }
+
   /// Whether the key is there, whatever it holds.
   func has(_ key: String) -> Bool { values[key] != nil }
 }

@@ -6,13 +6,19 @@ package struct FileError: Error, Hashable {
 
   package var action: Action
   package var path: String
-  /// The system's own words.
+  /// The system's own words, where it refused.
   package var reason: String
 
   package init(_ action: Action, _ path: String, errorNumber: Int32 = errno) {
     self.action = action
     self.path = path
     reason = String(cString: strerror(errorNumber))
+  }
+
+  package init(_ action: Action, _ path: String, reason: String) {
+    self.action = action
+    self.path = path
+    self.reason = reason
   }
 }
 
@@ -23,10 +29,15 @@ struct FileHandleOwned: ~Copyable {
   init(reading path: String) throws(FileError) {
     // Neither a link nor a pipe or device: what is imported comes from other people.
     descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-    guard descriptor >= 0 else { throw FileError(.open, path) }
+    guard descriptor >= 0 else {
+      throw errno == ELOOP ? FileError(.open, path, reason: "it is a link") : FileError(.open, path)
+    }
     var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-      throw FileError(.open, path, errorNumber: EINVAL)
+    guard fstat(descriptor, &status) == 0 else { throw FileError(.open, path) }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: return
+    case S_IFDIR: throw FileError(.open, path, errorNumber: EISDIR)
+    default: throw FileError(.open, path, reason: "it is a pipe or a device")
     }
   }
 
@@ -87,7 +98,7 @@ enum Folder {
     do {
       return try FileManager.default.contentsOfDirectory(atPath: path).sorted()
     } catch {
-      throw FileError(.list, path, errorNumber: ENOENT)
+      throw FileError(.list, path, errorNumber: access(path, R_OK | X_OK) == 0 ? EIO : errno)
     }
   }
 

@@ -16,19 +16,20 @@ package enum Text: String, CaseIterable, Sendable {
   // Imports.
   case importDone, importUpdated, importUnchanged, importKept, importSkipped, importWarnings
   case noteIsNoObject, noteHasNoDate, noteAppearsTwice, noteIsUnreadable, noteIsNoJournal, noteHasNoText
-  case noteZoneUnknown, noteMediaMissing, noteMediaEmpty, noteMediaDiffers, noteMediaUnreadable, noteLinkUnknown
+  case noteZoneUnknown, noteValueUnreadable, noteMediaMissing, noteMediaEmpty, noteMediaDiffers, noteMediaUnreadable,
+    noteLinkUnknown
   case importNotFound, importBrokenJSON, importNotAnExport, importBrokenArchive, importUnsafeArchive, importTooLarge
 
   // Syncing.
   case syncDone, syncSent, syncReceived, syncWaiting, syncFailed, syncNoAccount, syncBusy, syncRefused
   case attachmentsMissing, moreChanges
-  case errorNetwork, errorBusy, errorAccount, errorQuota, errorTooLarge, errorOther
+  case errorNetwork, errorBusy, errorNoAccount, errorAccount, errorQuota, errorTooLarge, errorOther
   case watchStarted, watchEnded, watchOffline, watchOnline
   case changeAdded, changeUpdated, changeDeleted, changeMerged, changeForked, changeDeletionUndone
   case changeAttachmentArrived, changeAttachmentRemoved, changeSent
 
   // Status.
-  case statusNever, statusSynced, statusPending, statusAttention, statusNoAccount, statusRunning
+  case statusNever, statusSynced, statusPending, statusUnfinished, statusAttention, statusNoAccount, statusRunning
   case statusEntries, statusPendingCounts, statusLastSuccess, statusLastSuccessNever, statusLastError, statusNextTry
   case statusNextTryByHand
   case statusConflicts, statusClockSkew, statusRecordRefused, statusHome
@@ -43,7 +44,7 @@ package enum Text: String, CaseIterable, Sendable {
   case entryNotFound, entryIsAmbiguous, versionNotFound, attachmentNotFound
   case usageNoCommand, usageUnknownCommand, usageUnknownOption, usageValueMissing, usageValueUnwanted
   case usageRepeated, usageWordMissing, usageTooManyWords, usageValueWrong, usageSeeHelp
-  case diaryIsNewer, diaryIsForeign, diaryFailed, fileFailed, unexpected
+  case diaryIsNewer, diaryIsForeign, diaryFailed, diaryIsDamaged, fileFailed, unexpected
 
   // Help.
   case help, helpNew, helpEdit, helpList, helpShow, helpSearch, helpDelete, helpImport, helpSync, helpWatch

@@ -28,11 +28,11 @@ package struct SyncNotes: Hashable, Sendable, Codable {
 /// How a diary stands with the server.
 package struct DiaryStatus: Hashable, Sendable {
   package enum State: String, Sendable {
-    /// Nothing was ever sent or received.
+    /// Nothing was ever sent or received, as far as this device knows.
     case neverSynced
     /// Nothing waits and the last sync succeeded.
     case synced
-    /// Something waits: changes to send, or files to come.
+    /// Something waits: changes to send, files to come, or the rest of a first sync that was cut off.
     case pending
     /// The last sync failed, or the server refused a record.
     case attention
@@ -47,13 +47,15 @@ package struct DiaryStatus: Hashable, Sendable {
   package var pendingBytes: Int64 = 0
   package var missingFiles = 0
   package var conflicts = 0
+  /// Whether something here was sent, or came from the server.
+  package var isBegun = false
   package var refused: [OutboxRow] = []
   package var notes = SyncNotes()
 
   package var state: State {
     if notes.hasNoAccount { return .noAccount }
     if notes.lastError != nil || !refused.isEmpty { return .attention }
-    if notes.lastSuccess == nil { return .neverSynced }
+    if notes.lastSuccess == nil { return isBegun ? .pending : .neverSynced }
     return pendingSaves + pendingDeletions + missingFiles > 0 ? .pending : .synced
   }
 }
@@ -81,6 +83,12 @@ extension DiaryStore {
         WHERE o.change = 'save' AND a.system_fields IS NULL
         """)
       status.missingFiles = Int(try count("SELECT count(*) FROM attachment WHERE has_file = 0"))
+      status.isBegun =
+        try count(
+          """
+          SELECT EXISTS (SELECT 1 FROM entry WHERE system_fields IS NOT NULL OR sent IS NOT NULL)
+            OR EXISTS (SELECT 1 FROM attachment WHERE system_fields IS NOT NULL)
+          """) > 0
       status.conflicts = conflicts
       status.refused = try rows.outbox().filter { $0.error != nil }
       status.notes = try rows.notes()

@@ -19,8 +19,8 @@ struct DiarySyncRun {
   func run(telling: @escaping @Sendable (DiaryChange) -> Void = { _ in }) async throws -> Report {
     var report = Report()
     let container = CKContainer(identifier: DiarySync.containerIdentifier)
-    if try await container.accountStatus() == .noAccount {
-      try store.updateNotes { $0.hasNoAccount = true }
+    if try await !hasAccount() {
+      report.failure = try store.notes().lastError
       report.hasNoAccount = true
       return report
     }
@@ -32,8 +32,11 @@ struct DiarySyncRun {
       try await downloadMissing(sync, container.privateCloudDatabase)
     } catch let error as CKError {
       report.failure = failure(error)
-      // The server has removed this device, or refuses it an account.
-      report.hasNoAccount = error.code == .notAuthenticated
+      if error.code == .notAuthenticated {
+        // The server has removed this device, or refuses it an account; the engine does not know why.
+        report.hasNoAccount = true
+        if try await !hasAccount() { report.failure = try store.notes().lastError }
+      }
     }
     let progress = sync.takeProgress()
     report.sent += progress.sent
@@ -49,6 +52,26 @@ struct DiarySyncRun {
       if outcome == nil { notes.lastSuccess = time }
     }
     return report
+  }
+
+  /// Whether there is an account; why there is none goes into the notes.
+  ///
+  /// The device remembers a refusal without its reason, and the server may have thought better of it: it is asked.
+  func hasAccount() async throws -> Bool {
+    let container = CKContainer(identifier: DiarySync.containerIdentifier)
+    guard try await container.accountStatus() == .noAccount else { return true }
+    do {
+      _ = try await container.userRecordID()
+      return true
+    } catch let error as CKError {
+      let failure = failure(error)
+      try store.updateNotes { notes in
+        notes.hasNoAccount = true
+        // A server that is away takes nothing back.
+        if notes.lastError?.code != "notAuthenticated" || error.code == .notAuthenticated { notes.lastError = failure }
+      }
+      return false
+    }
   }
 
   private func exchange(_ sync: DiarySync, _ engine: CKSyncEngine, _ report: inout Report) async throws {
