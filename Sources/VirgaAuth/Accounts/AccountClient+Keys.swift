@@ -133,8 +133,9 @@ extension AccountClient {
 
   /// Replaces the account's key by one that a device does not get. Nothing happens where the account has no key, or this
   /// device does not have it.
+  /// - Throws: `AccountError.badAnswer` if the server does not keep the new key.
   func replaceKey(leavingOut device: DeviceID, of devices: [DeviceID]) async throws {
-    while true {
+    for _ in 0..<Self.keyReplacementsMax {
       let keys = try await accountKeys(makingFirst: false)
       guard let current = keys.keychain.current else { return }
       let log = AccountKeyLog(keys.texts.map { KeyMessages.Item($0.key, $0.value) })
@@ -152,5 +153,9 @@ extension AccountClient {
       }
       try Task.checkCancellation()
     }
+    throw AccountError.badAnswer("the account's new key was sent and is not there")
   }
+
+  /// Each further attempt means that another device replaced the key in the same moment.
+  private static let keyReplacementsMax = 20
 }

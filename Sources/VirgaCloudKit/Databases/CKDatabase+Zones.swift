@@ -151,6 +151,11 @@ extension CKError {
     CKError(.internalError, "The service answered \(operation) with something else.")
   }
 
+  /// More is said to come after a page, and what follows is the same page.
+  static func leadsNowhere(_ operation: String) -> CKError {
+    CKError(.internalError, "The service answered \(operation) with a page that leads to itself.")
+  }
+
   /// Refuses what one request cannot hold. The caller divides it: only the caller knows what belongs together.
   static func checkBatch(_ count: Int) throws {
     guard count > Limits.operationsPerRequestMax else { return }

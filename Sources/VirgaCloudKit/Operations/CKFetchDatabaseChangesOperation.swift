@@ -40,6 +40,7 @@ public final class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchec
       repeat {
         try checkCancellation()
         let page = try await database.databaseChanges(since: token, resultsLimit: resultsLimit > 0 ? resultsLimit : nil)
+        if page.moreComing, page.changeToken.text == token?.text { throw CKError.leadsNowhere("changes/database") }
         (token, moreComing) = (page.changeToken, page.moreComing)
         await callBack { self.tell(page.modifications, page.deletions, page.changeToken) }
       } while moreComing && fetchAllChanges

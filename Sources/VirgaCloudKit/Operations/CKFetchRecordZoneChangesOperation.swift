@@ -101,6 +101,7 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
       let page = try await database.recordZonePage(
         inZoneWith: reader.zone, since: reader.token, desiredKeys: reader.desiredKeys,
         resultsLimit: reader.resultsLimit)
+      if page.moreComing, page.changeToken.text == reader.token?.text { throw CKError.leadsNowhere("changes/zone") }
       reader.token = page.changeToken
       for case (let id, .failure(let error)) in page.records { reader.errors[AnyHashable(id)] = error }
       let isLast = !(page.moreComing && fetchAllChanges)

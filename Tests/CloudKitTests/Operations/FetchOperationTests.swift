@@ -56,6 +56,29 @@ import Testing
     #expect(journal.all == ["a ok", "b ok", "zone Notes ok more true", "result ok"])
   }
 
+  /// What stands between may answer a second request with what it kept of the first.
+  @Test(arguments: ["changes/zone", "changes/database"])
+  func aPageThatLeadsNowhereEndsTheOperation(feed: String) async throws {
+    _ = try await device.database.save(CKRecordZone(zoneName: "More"))
+    let (first, count) = (Holder<TransportResponse>(), Counter())
+    device.network.forget()
+    device.network.replaceAnswers { path, answer in
+      guard path.contains(feed), count.next() < 20 else { return answer }
+      first.value = first.value ?? answer
+      return first.value ?? answer
+    }
+    if feed == "changes/zone" {
+      await changes(in: [zone.zoneID], [zone.zoneID: page(of: 2)]).run(in: device.database)
+    } else {
+      let operation = CKFetchDatabaseChangesOperation(previousServerChangeToken: nil)
+      operation.resultsLimit = 1
+      operation.fetchDatabaseChangesResultBlock = { [journal] in journal.note("result \($0.word)") }
+      await operation.run(in: device.database)
+    }
+    #expect(device.network.count(feed) == 2)
+    #expect(!journal.all.contains { $0.hasPrefix("zone Notes ok") || feed == "changes/database" && $0 == "result ok" })
+  }
+
   // 5.1
   @Test func desiredKeysOfAZoneLeaveTheOtherFieldsOut() async throws {
     let configuration = CKFetchRecordZoneChangesOperation.ZoneConfiguration(desiredKeys: [])

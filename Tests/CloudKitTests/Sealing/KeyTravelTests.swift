@@ -138,6 +138,17 @@ import VirgaWire
     #expect(try await text(of: "r7", on: other) == "secret 7")
   }
 
+  /// A device is not removed as long as the account's key could not be replaced, and trying that ends.
+  @Test func serverThatHidesTheNewKeyDoesNotKeepARemovalGoing() async throws {
+    _ = try await phone.joined(as: "laptop")
+    let lists = Counter()
+    phone.network.replaceKeyItems { items in
+      lists.next() < 100 ? items.filter { !$0.name.hasPrefix("after/") } : items
+    }
+    await #expect(throws: AccountError.self) { try await phone.removeDevice(named: "laptop") }
+    #expect(lists.value < 100)
+  }
+
   @Test func removedDeviceIsLeftOutOfWhatIsEncryptedFromThenOn() async throws {
     let laptop = try await phone.joined(as: "laptop")
     let tablet = try await phone.joined(as: "tablet")
