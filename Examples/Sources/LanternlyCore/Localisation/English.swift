@@ -47,12 +47,12 @@ let englishTable: [Text: String] = [
   .importWarnings: "Warnings: {0}.",
   .noteIsNoObject: "{0}, entry {1}: not an entry",
   .noteHasNoDate: "entry {0}: it has no date",
-  .noteAppearsTwice: "entry {0}: it appears twice; the one modified last is used, or the first if there is none",
+  .noteAppearsTwice: "entry {0}: it appears twice; the one modified last is used, of equals the first",
   .noteIsUnreadable: "{0}: {1}",
   .noteIsNoJournal: "{0}: it has no entries",
   .noteHasNoText: "entry {0}: it has no text; imported empty",
   .noteZoneUnknown: "entry {0}: unknown time zone {1}; GMT is used",
-  .noteValueUnreadable: "entry {0}: {1} cannot be read and was left out",
+  .noteValueUnreadable: "entry {0}: what it has as {1} cannot be read and was left out",
   .noteMediaMissing: "entry {0}: the file of {1} is missing",
   .noteMediaEmpty: "entry {0}: the file of {1} is empty",
   .noteMediaDiffers: "entry {0}: the file of {1} is not the one that the export describes; imported as it is",
@@ -154,8 +154,9 @@ let englishTable: [Text: String] = [
   .diaryIsForeign: "The file {0} belongs to another program.",
   .diaryFailed: "The diary {0} cannot be used: {1}",
   .diaryIsDamaged: """
-  The diary {0} is damaged: {1}. Put it back from a backup; or move it away, with the files beside it whose names
-  begin so, and what was synced comes again with: lanternly sync
+  The diary {0} is damaged: {1}.
+  Put it back from a backup; or move it away, with the files beside it whose names begin so, and what was synced comes
+  again with: lanternly sync
   """,
   .fileFailed: "{0}: {1}",
   .unexpected: "Something unexpected happened: {0}",

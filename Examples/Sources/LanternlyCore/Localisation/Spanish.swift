@@ -47,12 +47,12 @@ let spanishTable: [Text: String] = [
   .importWarnings: "Avisos: {0}.",
   .noteIsNoObject: "{0}, entrada {1}: no es una entrada",
   .noteHasNoDate: "entrada {0}: no tiene fecha",
-  .noteAppearsTwice: "entrada {0}: aparece dos veces; se usa la modificada más tarde o, si no la hay, la primera",
+  .noteAppearsTwice: "entrada {0}: aparece dos veces; se usa la modificada más tarde y, a igualdad, la primera",
   .noteIsUnreadable: "{0}: {1}",
   .noteIsNoJournal: "{0}: no contiene entradas",
   .noteHasNoText: "entrada {0}: no tiene texto; se importa vacía",
   .noteZoneUnknown: "entrada {0}: zona horaria desconocida {1}; se usa GMT",
-  .noteValueUnreadable: "entrada {0}: no se puede leer {1}; se importa sin ello",
+  .noteValueUnreadable: "entrada {0}: no se puede leer lo que tiene como {1}; se importa sin ello",
   .noteMediaMissing: "entrada {0}: falta el archivo de {1}",
   .noteMediaEmpty: "entrada {0}: el archivo de {1} está vacío",
   .noteMediaDiffers: "entrada {0}: el archivo de {1} no es el que describe la exportación; se importa tal cual",
@@ -154,8 +154,9 @@ let spanishTable: [Text: String] = [
   .diaryIsForeign: "El archivo {0} pertenece a otro programa.",
   .diaryFailed: "No se puede usar el diario {0}: {1}",
   .diaryIsDamaged: """
-  El diario {0} está dañado: {1}. Recupéralo de una copia; o apártalo, con los archivos de al lado cuyos nombres
-  empiezan así, y lo que estaba sincronizado vuelve con: lanternly sync
+  El diario {0} está dañado: {1}.
+  Recupéralo de una copia; o apártalo, con los archivos de al lado cuyos nombres empiezan así, y lo que estaba
+  sincronizado vuelve con: lanternly sync
   """,
   .fileFailed: "{0}: {1}",
   .unexpected: "Ha ocurrido algo inesperado: {0}",
