@@ -77,9 +77,7 @@ public struct CallContext: Sendable {
   public var wantsSyncToken: Bool
   /// The most records that a page may hold for this client.
   public var recordsPerPageMax: Int
-  /// See `Service.prepare`.
-  var prepared = PreparedFields()
-  var takesNamesForNew = false
+  public var preparation = Preparation.nothing
   /// Push tokens that have news once the transaction has committed.
   public var wakes: Set<String> = []
 

@@ -110,6 +110,8 @@ public final class SQLiteStore: Store {
     refuse(writes.push(job), job.fail)
   }
 
+  public var hasIdleWriter: Bool { writes.hasIdleThread }
+
   private func refuse<Job>(_ refusal: JobQueue<Job>.Refusal?, _ fail: (any Error) -> Void) {
     switch refusal {
     case .full: fail(StoreError.busy("too many calls wait for the store"))

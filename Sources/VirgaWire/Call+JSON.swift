@@ -5,10 +5,13 @@ extension Call {
   /// - Throws: `ServiceError` with the code `badRequest`, for what is not JSON, has another shape than the operation
   ///   asks for, or passes a limit on the number of its parts. What spoils a single operation of several is reported
   ///   with that operation instead.
-  public init(decoding bytes: [UInt8], for operation: Operation) throws(ServiceError) {
+  /// - Parameter listener: Given the operations of a `records/modify` on the way.
+  public init(
+    decoding bytes: [UInt8], for operation: Operation, listener: OperationListener? = nil
+  ) throws(ServiceError) {
     do {
       var reader = JSONReader(bytes.isEmpty ? Array("{}".utf8) : bytes)
-      self = try Call(reading: &reader, for: operation)
+      self = try Call(reading: &reader, for: operation, listener)
       try reader.finish()
     } catch {
       throw ServiceError(error)
@@ -16,10 +19,12 @@ extension Call {
     try checkCount()
   }
 
-  private init(reading reader: inout JSONReader, for operation: Operation) throws(WireError) {
+  private init(
+    reading reader: inout JSONReader, for operation: Operation, _ listener: OperationListener?
+  ) throws(WireError) {
     switch operation {
     case .recordsQuery: self = .recordsQuery(try RecordsQueryRequest(reading: &reader))
-    case .recordsModify: self = .recordsModify(try RecordsModifyRequest(reading: &reader))
+    case .recordsModify: self = .recordsModify(try RecordsModifyRequest(reading: &reader, listener))
     case .recordsLookup: self = .recordsLookup(try RecordsLookupRequest(reading: &reader))
     case .recordsChanges: self = .recordsChanges(try ZoneChangesRequest(reading: &reader))
     case .recordsResolve: self = .recordsResolve(try ShortGUIDsRequest(reading: &reader))

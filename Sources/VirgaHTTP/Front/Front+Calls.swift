@@ -14,10 +14,9 @@ extension Front {
       let authentication = try await authenticator.authenticate(request, query, for: endpoint)
       try rates.admit(authentication.principal, now: configuration.now())
       guard case .bytes(let body) = request.body else { throw ServiceError.badRequest("the body is not in memory") }
-      let call = try Call(decoding: body, for: endpoint.operation)
       let context = context(for: endpoint, authentication.principal, request.head, query)
       let encode: @Sendable (Reply) -> [UInt8] = { $0.encoded(extensions: context.wantsExtensions, uuid: uuid) }
-      guard let bytes = try await runMeetingFaults(call, context, encode) else { return Self.brokenOff }
+      guard let bytes = try await run(body, context, encode) else { return Self.brokenOff }
       var response = HTTPResponse.json(bytes, status: 200, uuid: uuid)
       for header in authentication.responseHeaders { response.headers.append(header.name, header.value) }
       return response
@@ -27,24 +26,19 @@ extension Front {
   }
 
   /// - Returns: `nil` when a fault on purpose breaks the connection off.
-  private func runMeetingFaults(
-    _ call: Call, _ context: CallContext, _ encode: @Sendable (Reply) -> [UInt8]
+  private func run(
+    _ body: [UInt8], _ context: CallContext, _ encode: @Sendable (Reply) -> [UInt8]
   ) async throws -> [UInt8]? {
-    guard faults.watches(context.endpoint.environment) else {
-      return call.isLargeWrite ? try await runLarge(call, context, encode) : encode(try await run(call, context))
+    let operation = context.endpoint.operation
+    if faults.watches(context.endpoint.environment) {
+      let call = try Call(decoding: body, for: operation)
+      return try await run(call, context, meeting: faults(for: call, context)).map(encode)
     }
-    return try await run(call, context, meeting: faults(for: call, context)).map(encode)
-  }
-
-  /// Writes the answer of a call with many items while its commit is under way; it goes out once that is durable.
-  private func runLarge(
-    _ call: Call, _ context: CallContext, _ encode: @Sendable (Reply) -> [UInt8]
-  ) async throws -> [UInt8] {
-    let (bytes, wakes) = try await write(call, context) {
-      try await store.write($0, whileCommitting: { (encode($0), $1) })
+    if operation == .recordsModify, Self.mayBeginEarly(body), store.hasIdleWriter {
+      return try await runWhileReading(body, context, encode)
     }
-    wake(wakes)
-    return bytes
+    let call = try Call(decoding: body, for: operation)
+    return call.isLargeWrite ? try await runLarge(call, context, encode) : encode(try await run(call, context))
   }
 
   func run(_ call: Call, _ context: CallContext) async throws -> Reply {
@@ -63,21 +57,23 @@ extension Front {
     return reply
   }
 
-  private typealias Writing = @Sendable (any WriteTransaction) throws -> (Reply, Set<String>)
+  typealias Writing = @Sendable (any WriteTransaction) throws -> (Reply, Set<String>)
 
   /// Has `perform` run the call as a write: prepared first, and once more without if a name that was to be new is taken.
-  private func write<Result>(
-    _ call: Call, _ context: CallContext, _ perform: (@escaping Writing) async throws -> Result
+  func write<Result>(
+    _ call: Call, _ context: CallContext, isPrepared: Bool = true,
+    _ perform: (@escaping Writing) async throws -> Result
   ) async throws -> Result {
+    guard isPrepared else { return try await perform(writing(call, context)) }
     var prepared = context
-    service.prepare(call, context: &prepared)
+    prepared.preparation = service.prepare(call)
     do { return try await perform(writing(call, prepared)) } catch is RecordExists {
       return try await perform(writing(call, context))
     }
   }
 
   /// The call as a write, which answers what to say, and which push tokens have news once it is durable.
-  private func writing(_ call: Call, _ context: CallContext) -> Writing {
+  func writing(_ call: Call, _ context: CallContext) -> Writing {
     { [service] transaction in
       var context = context
       let reply = try service.write(call, in: transaction, context: &context)

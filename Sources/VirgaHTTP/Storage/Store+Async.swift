@@ -26,17 +26,34 @@ extension Store {
   package func write<Value: Sendable, Prepared>(
     _ body: @escaping @Sendable (any WriteTransaction) throws -> Value, whileCommitting prepare: (Value) -> Prepared
   ) async throws -> Prepared {
-    let made = Handoff<Made<Value>>()
-    let durable = Handoff<Made<Value>>()
+    try await beginWrite(body).finish(whileCommitting: prepare)
+  }
+
+  /// Hands `body` to the writer and goes on; the write is awaited with `finish`.
+  func beginWrite<Value: Sendable>(
+    _ body: @escaping @Sendable (any WriteTransaction) throws -> Value
+  ) -> WriteUnderWay<Value> {
+    let underWay = WriteUnderWay<Value>()
     write { [run = Runs()] transaction in
       let result = Made(run: run.next(), value: try body(transaction))
-      made.give(.success(result))
+      underWay.made.give(.success(result))
       return result
     } completion: { result in
       // A body that threw has made nothing.
-      made.give(result)
-      durable.give(result)
+      underWay.made.give(result)
+      underWay.durable.give(result)
     }
+    return underWay
+  }
+}
+
+/// A write that the writer was given.
+struct WriteUnderWay<Value: Sendable>: Sendable {
+  fileprivate let made = Handoff<Made<Value>>()
+  fileprivate let durable = Handoff<Made<Value>>()
+
+  /// Suspends until the writes are durable, and has `prepare` make something of what the body made before that.
+  func finish<Prepared>(whileCommitting prepare: (Value) -> Prepared) async throws -> Prepared {
     let first = try await made.take()
     let prepared = prepare(first.value)
     let last = try await durable.take()

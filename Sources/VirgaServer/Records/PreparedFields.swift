@@ -1,26 +1,45 @@
 import VirgaModel
 public import VirgaWire
 
-/// What a call's operations make of records that are not there yet, worked out from the request alone.
+/// Operations, and what they make of records that are not there yet, worked out from them alone.
 ///
 /// There is one writer, so all that does not need the store is done before its turn. What was prepared is used where the
 /// writer finds that there is no such record; it must be what `RecordMerge` would make.
-struct PreparedFields: Sendable {
-  /// By the operations' order: the fields as they are stored; `nil` where the store or a rule has a say in them.
-  fileprivate(set) var json: [[UInt8]?] = []
+public struct OperationPart: Sendable {
+  public let operations: [RecordOperation]
+  /// In the same order: the fields as they are stored; `nil` where the store or a rule has a say in them.
+  let fields: [[UInt8]?]
 
-  subscript(operation: Int) -> [UInt8]? { operation < json.count ? json[operation] : nil }
+  public init(_ operations: [RecordOperation]) {
+    self.operations = operations
+    fields = operations.map(\.preparedFields)
+  }
+}
+
+/// Operations of a `records/modify` that are still being read while it is performed.
+public protocol LaterOperations: Sendable {
+  /// Waits for the part of that number, counted from 0; `nil` behind the last one.
+  /// - Throws: if it cannot be read.
+  func part(_ number: Int) throws -> OperationPart?
+}
+
+/// What of a call is worked out before it is performed.
+public enum Preparation: Sendable {
+  case nothing
+  /// All operations.
+  case whole(OperationPart)
+  /// The operations are not in the request, but come.
+  case later(any LaterOperations)
 }
 
 extension Service {
-  /// Works out what can be without the store, to be called before `write` by whoever is not the writer.
+  /// Works out what can be without the store. For whoever is not the writer, who puts it into the context of `write`.
   ///
   /// `write` then takes it that the names of records to create are new. It throws `RecordExists`, having written nothing
-  /// that may be kept, if that is not so: have it undone and call it again with a context that is not prepared.
-  public func prepare(_ call: Call, context: inout CallContext) {
-    guard case .recordsModify(let request) = call else { return }
-    context.prepared = PreparedFields(json: request.operations.map(\.preparedFields))
-    context.takesNamesForNew = true
+  /// that may be kept, if that is not so: have it undone, and call it again with a context that is not prepared.
+  public func prepare(_ call: Call) -> Preparation {
+    guard case .recordsModify(let request) = call else { return .nothing }
+    return .whole(OperationPart(request.operations))
   }
 }
 

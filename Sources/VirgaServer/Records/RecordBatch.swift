@@ -84,8 +84,8 @@ struct RecordBatch {
 
   init(
     _ request: RecordsModifyRequest, access: Access, zone: OpenZone, transaction: any WriteTransaction,
-    context: inout CallContext
-  ) throws {
+    context: CallContext
+  ) {
     self.request = request
     self.access = access
     self.zone = zone
@@ -94,15 +94,6 @@ struct RecordBatch {
     schemas = SchemaBook(context.endpoint, in: transaction)
     wholeView = RecordView(zone: zone, context: context)
     seal = zone.seal(context)
-    entries.reserveCapacity(request.operations.count)
-    indexByName.reserveCapacity(request.operations.count)
-    for operation in request.operations {
-      let name = operation.record.name ?? Self.newName(for: operation, context: &context)
-      guard indexByName.updateValue(entries.count, forKey: name) == nil else {
-        throw ServiceError.badRequest("record '\(name)' is named by more than one operation")
-      }
-      entries.append(Entry(operation, name: name, prepared: context.prepared[entries.count]))
-    }
   }
 
   private static func newName(for operation: RecordOperation, context: inout CallContext) -> RecordName {
@@ -120,8 +111,34 @@ struct RecordBatch {
 // MARK: - Planning
 
 extension RecordBatch {
+  /// Plans the operations of the request, also those that are still to come.
   mutating func plan(context: inout CallContext) throws {
-    for entry in entries {
+    switch context.preparation {
+    case .nothing: try plan(request.operations, context: &context)
+    case .whole(let part): try plan(part.operations, fields: part.fields, context: &context)
+    case .later(let parts):
+      var number = 0
+      while let part = try parts.part(number) {
+        try plan(part.operations, fields: part.fields, context: &context)
+        number += 1
+      }
+    }
+  }
+
+  /// - Parameter fields: What new records' fields are, if that is known.
+  private mutating func plan(
+    _ operations: [RecordOperation], fields: [[UInt8]?]? = nil, context: inout CallContext
+  ) throws {
+    let first = entries.count
+    try Limits.check(first + operations.count, atMost: Limits.operationsPerRequestMax, "operations in one request")
+    for (index, operation) in operations.enumerated() {
+      let name = operation.record.name ?? Self.newName(for: operation, context: &context)
+      guard indexByName.updateValue(entries.count, forKey: name) == nil else {
+        throw ServiceError.badRequest("record '\(name)' is named by more than one operation")
+      }
+      entries.append(Entry(operation, name: name, prepared: fields?[index]))
+    }
+    for entry in entries[first...] {
       do {
         entry.outcome = try plan(entry, context: &context)
       } catch let error as ServiceError {
@@ -162,7 +179,8 @@ extension RecordBatch {
 
   /// Whether a record is taken for new: the store will say when it is put whether it is.
   private mutating func takesForNew(_ operation: RecordOperation, _ context: CallContext) -> Bool {
-    guard context.takesNamesForNew, operation.kind == .create, operation.record.type != .share else { return false }
+    if case .nothing = context.preparation { return false }
+    guard operation.kind == .create, operation.record.type != .share else { return false }
     hasTakenNamesForNew = true
     return true
   }

@@ -12,9 +12,8 @@ extension Service {
     _ request: RecordsModifyRequest, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {
     let access = try Access(context)
-    try Limits.check(request.operations.count, atMost: Limits.operationsPerRequestMax, "operations in one request")
     let zone = try access.openZone(request.zone, in: transaction)
-    var batch = try RecordBatch(request, access: access, zone: zone, transaction: transaction, context: &context)
+    var batch = RecordBatch(request, access: access, zone: zone, transaction: transaction, context: context)
     try batch.plan(context: &context)
     try batch.beginShares(context: &context)
     try batch.checkReach()

@@ -13,6 +13,14 @@ public protocol Store: AnyObject, Sendable {
   func write<Value: Sendable>(
     _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void)
+
+  /// Whether a body that is given to `write` now begins at once on a thread that has nothing else to do. A hint: it may
+  /// be otherwise before it is read.
+  var hasIdleWriter: Bool { get }
+}
+
+extension Store {
+  public var hasIdleWriter: Bool { false }
 }
 
 /// What can go wrong below the rules.

@@ -40,6 +40,9 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
   /// Jobs that wait.
   var count: Int { locked { jobs.count - head } }
 
+  /// Whether a thread waits for jobs and there is none.
+  var hasIdleThread: Bool { locked { sleeperCount > 0 && jobs.count == head } }
+
   /// Adds a job; says why not, if not.
   func push(_ job: Job) -> Refusal? {
     locked {

@@ -16,8 +16,22 @@ extension JSONWriter {
 
 // MARK: records/modify
 
+/// Who is given the operations of a `records/modify` while the rest of it is still being read.
+public struct OperationListener {
+  /// Operations in a part.
+  var partCount: Int
+  /// Takes a part, and the request as far as it is known, its operations left out.
+  var take: ([RecordOperation], RecordsModifyRequest) -> Void
+
+  /// - Parameter partCount: How many operations come at once; the last ones, which may be fewer, do not come.
+  public init(partCount: Int, _ take: @escaping ([RecordOperation], RecordsModifyRequest) -> Void) {
+    self.partCount = partCount
+    self.take = take
+  }
+}
+
 extension RecordsModifyRequest {
-  init(reading reader: inout JSONReader) throws(WireError) {
+  init(reading reader: inout JSONReader, _ listener: OperationListener? = nil) throws(WireError) {
     self.init(operations: [])
     var hasOperations = false
     try reader.beginObject()
@@ -25,7 +39,8 @@ extension RecordsModifyRequest {
       if try reader.readNull() { continue }
       switch key {
       case "operations":
-        operations = try reader.readArray { (r) throws(WireError) in try RecordOperation(reading: &r) }
+        guard !hasOperations else { throw reader.mismatch("the key operations once") }
+        operations = try readOperations(&reader, listener)
         hasOperations = true
       case "zoneID": zone = try ZoneSelector(reading: &reader)
       case "atomic": isAtomic = try reader.readBool()
@@ -35,6 +50,26 @@ extension RecordsModifyRequest {
       }
     }
     guard hasOperations else { throw reader.mismatch("the key operations") }
+  }
+
+  private func readOperations(
+    _ reader: inout JSONReader, _ listener: OperationListener?
+  ) throws(WireError) -> [RecordOperation] {
+    guard let listener else {
+      return try reader.readArray { (r) throws(WireError) in try RecordOperation(reading: &r) }
+    }
+    var all: [RecordOperation] = []
+    var part: [RecordOperation] = []
+    try reader.beginArray()
+    while try reader.nextElement() {
+      part.append(try RecordOperation(reading: &reader))
+      if part.count == listener.partCount {
+        listener.take(part, self)
+        all += part
+        part = []
+      }
+    }
+    return all + part
   }
 
   func write(into writer: inout JSONWriter) {

@@ -21,7 +21,10 @@ final class FrontWorld: Sendable {
   let user: UserName
   let logged: Box<[String]>
 
-  init(_ configure: (inout FrontConfiguration) -> Void = { _ in }) async throws {
+  /// - Parameter over: Makes the store that the server uses of the memory store.
+  init(
+    _ configure: (inout FrontConfiguration) -> Void = { _ in }, over wrap: (MemoryStore) -> any Store = { $0 }
+  ) async throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "virga-front-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let clock = clock
@@ -34,7 +37,7 @@ final class FrontWorld: Sendable {
     configuration.baseURL = "http://server.example"
     configuration.log = { text in logged.value.withLock { $0.append(text) } }
     configure(&configuration)
-    front = try Front(store: store, secrets: .random(), configuration: configuration)
+    front = try Front(store: wrap(store), secrets: .random(), configuration: configuration)
     (session, user) = try await Self.enrol("phone", front, container, now: clock.now)
   }
 

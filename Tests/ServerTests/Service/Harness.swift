@@ -66,7 +66,7 @@ final class Harness {
     context.wantsSyncToken = wishes.syncToken
     context.recordsPerPageMax = wishes.pageMax
     let plain = context
-    if prepares { service.prepare(call, context: &context) }
+    if prepares { context.preparation = service.prepare(call) }
     let (reply, wakes): (Reply, Set<String>)
     do { (reply, wakes) = try perform(call, context) } catch is RecordExists {
       (reply, wakes) = try perform(call, plain)
