@@ -65,6 +65,10 @@ package enum StoreErasure {
     for name in person.names { try connection.run("INSERT INTO gone VALUES (?)", name) }
     try connection.execute(
       """
+      -- Keys of indexes hold values, and names of who made a record. An index is made again when a query asks for it.
+      DELETE FROM index_entry;
+      DELETE FROM record_index;
+
       -- What they own.
       CREATE TEMP TABLE gone_zone AS
         SELECT z.id FROM zone z JOIN database d ON d.id = z.database JOIN gone ON gone.name = d.owner;
@@ -91,9 +95,15 @@ package enum StoreErasure {
       DELETE FROM claim WHERE (zone, sequence) IN (SELECT zone, sequence FROM gone_version)
         AND (zone, sequence) NOT IN (SELECT zone, sequence FROM record);
       DELETE FROM version WHERE (zone, sequence) IN (SELECT zone, sequence FROM gone_version);
-      -- Tokens that were given before would not tell of the records that went.
-      UPDATE zone SET incarnation = random() | 1, sequence = sequence + 1
-        WHERE id IN (SELECT zone FROM gone_record);
+      -- Tokens that were given before would not tell of the records that went; that the zone changed is to be told.
+      CREATE TEMP TABLE gone_feed AS
+        SELECT id, database, row_number() OVER (PARTITION BY database ORDER BY id) AS step
+        FROM zone WHERE id IN (SELECT zone FROM gone_record);
+      UPDATE zone SET incarnation = random() | 1, sequence = sequence + 1, database_sequence = (
+          SELECT d.sequence + f.step FROM gone_feed f JOIN database d ON d.id = f.database WHERE f.id = zone.id)
+        WHERE id IN (SELECT id FROM gone_feed);
+      UPDATE database SET sequence = sequence + (SELECT count(*) FROM gone_feed f WHERE f.database = database.id)
+        WHERE id IN (SELECT database FROM gone_feed);
       INSERT OR IGNORE INTO word (text) VALUES ('_erased');
       """)
     for table in ["record", "version"] {
@@ -107,7 +117,8 @@ package enum StoreErasure {
       }
     }
     try eraseMentions(connection)
-    try eraseEntities(person, connection)
+    try renewSharedFeeds(connection)
+    try eraseEntities(connection)
     try connection.execute(
       """
       DELETE FROM word WHERE id NOT IN (
@@ -153,8 +164,27 @@ package enum StoreErasure {
       """)
   }
 
+  /// Others who see a zone that changed or is gone begin their feed of shared zones anew. Such a feed is two lines, of
+  /// which the first is its incarnation, and is kept under what its shared zones are listed under.
+  private static func renewSharedFeeds(_ connection: Connection) throws {
+    try connection.execute(
+      """
+      CREATE TEMP TABLE gone_view AS SELECT e.owner FROM entity e
+        WHERE e.kind = 'sharedZone' AND (
+          EXISTS (SELECT 1 FROM gone g WHERE instr(substr(e.key, length(e.owner) + 1), '/' || g.name || '/') = 1)
+          OR e.key IN (
+            SELECT e.owner || '/' || d.owner || '/' || z.name
+            FROM gone_feed f JOIN zone z ON z.id = f.id JOIN database d ON d.id = z.database
+            WHERE instr(e.owner, d.container || '/' || d.environment || '/') = 1));
+      UPDATE entity SET value = CAST(
+          ((random() & 9223372036854775807) | 1) || substr(CAST(value AS TEXT), instr(CAST(value AS TEXT), char(10)))
+          AS BLOB)
+        WHERE kind = 'sharedFeed' AND key IN (SELECT owner FROM gone_view);
+      """)
+  }
+
   /// Accounts, devices, tokens, subscriptions, receipts, and what waits to be delivered: all that names the person.
-  private static func eraseEntities(_ person: Person, _ connection: Connection) throws {
+  private static func eraseEntities(_ connection: Connection) throws {
     try connection.execute(
       """
       CREATE TEMP TABLE gone_entity AS SELECT e.kind, e.key FROM entity e
