@@ -38,6 +38,27 @@ struct StoreIndexContractTests {
     }
   }
 
+  /// A list has an entry for each member. If each of the old were looked for among the new, this took minutes.
+  @Test(arguments: StoreKind.allCases)
+  func aListOfManyMembersIsReplacedAtOnce(kind: StoreKind) async throws {
+    func list(_ sequence: Int64, _ members: Range<Int>) -> StoredRecord {
+      let text = members.map(String.init).joined(separator: ",")
+      return stored("a", sequence, fields: #"{"n":{"value":[\#(text)],"type":"INT64_LIST"}}"#)
+    }
+    let store = try kind.open()
+    let (first, second) = (list(1, 0..<20_000), list(2, 19_990..<40_000))
+    try await store.write { (transaction) throws in
+      let zone = try transaction.makeZone()
+      let index = try transaction.makeIndex(IndexDefinition("Entry", .values, [.init("n")]), of: zone)
+      try transaction.save(stored("b", 3, fields: #"{"n":{"value":[7],"type":"INT64_LIST"}}"#), in: zone)
+      try transaction.save(first, in: zone)
+      #expect(try transaction.entries(of: index, in: zone).count == 20_001)
+      try transaction.save(second, in: zone)
+      let entries = try transaction.entries(of: index, in: zone)
+      #expect(entries.count == 20_011 && entries.first?.name == "b" && entries == entries.sorted())
+    }
+  }
+
   @Test(arguments: StoreKind.allCases)
   func rangesAreReadFromAnyPlace(kind: StoreKind) async throws {
     let store = try kind.open()

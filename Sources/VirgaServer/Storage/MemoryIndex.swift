@@ -10,9 +10,23 @@ struct MemoryIndex {
     self.entries = entries.sorted()
   }
 
-  mutating func insert(_ entry: IndexEntry) { entries.insert(entry, at: position(of: entry)) }
+  /// Up to so many entries are moved one by one; more are cheaper all at once.
+  private static let movesMax = 32
 
-  mutating func remove(_ entry: IndexEntry) {
+  mutating func replace(_ gone: [IndexEntry], by come: [IndexEntry]) {
+    if gone.count + come.count <= Self.movesMax {
+      for entry in gone { remove(entry) }
+      for entry in come { entries.insert(entry, at: position(of: entry)) }
+    } else {
+      let (old, count) = (Set(gone), entries.count)
+      entries.removeAll(where: old.contains)
+      precondition(entries.count == count - gone.count, "an index has every record's entries")
+      entries += come
+      entries.sort()
+    }
+  }
+
+  private mutating func remove(_ entry: IndexEntry) {
     let position = position(of: entry)
     precondition(position < entries.count && entries[position] == entry, "an index has every record's entries")
     entries.remove(at: position)
@@ -96,12 +110,8 @@ extension MemoryTransaction {
     for position in definitions.indices where before[position] != after[position] {
       let gone = before[position].map { IndexEntry(key: $0, name: name) }
       let come = after[position].map { IndexEntry(key: $0, name: name) }
-      for entry in gone { zone.contents.indexes[position].remove(entry) }
-      for entry in come { zone.contents.indexes[position].insert(entry) }
-      undo.append {
-        for entry in come { zone.contents.indexes[position].remove(entry) }
-        for entry in gone { zone.contents.indexes[position].insert(entry) }
-      }
+      zone.contents.indexes[position].replace(gone, by: come)
+      undo.append { zone.contents.indexes[position].replace(come, by: gone) }
     }
   }
 }
