@@ -14,6 +14,9 @@ final class DataFolder: Sendable {
 
   var databasePath: String { path + "/virga.sqlite" }
 
+  /// The folder in it that a restore works in until all is there.
+  static let restoring = "restoring"
+
   private static let mark = "holds a Virga store\n"
 
   /// Creates the folder if it is missing, and locks it.
@@ -47,6 +50,9 @@ final class DataFolder: Sendable {
 
   /// Says why the database file must not be opened as it is.
   func checkFile() throws(StoreError) {
+    if access("\(path)/\(Self.restoring)", F_OK) == 0 {
+      throw .damaged("the restore into \(path) was cut off: empty the folder, then use virga restore again")
+    }
     guard heldStore else { return }
     var status = stat()
     if stat(databasePath, &status) != 0 {

@@ -47,38 +47,31 @@ enum BackupCommand {
     guard FileManager.default.fileExists(atPath: source + "/virga.sqlite"),
       FileManager.default.fileExists(atPath: source + "/" + ServerSecrets.fileName)
     else { throw Failure(.damaged, "\(source) is no backup: it lacks virga.sqlite or \(ServerSecrets.fileName)") }
-    if let names = try? FileManager.default.contentsOfDirectory(atPath: data), !names.isEmpty {
-      throw Failure(.unwritable, "\(data) is not empty: a backup is restored into a folder of its own")
-    }
     try translating { try StoreBackup.check(database: source + "/virga.sqlite") }
-    let count = try copy(from: source, to: data)
-    let storage = try Storage(.folder(data))
-    defer { storage.close() }
-    try await storage.store.write { transaction in
-      var random = SystemRandom()
-      try VirgaServer.Service().renewIncarnations(in: transaction, random: &random)
+    let count = try copy(from: source, to: data, isRestored: true)
+    let store = try translating { try SQLiteStore(folder: StoreCopy.restoringFolder(in: data)) }
+    do {
+      defer { store.close() }
+      try await store.write { transaction in
+        var random = SystemRandom()
+        try VirgaServer.Service().renewIncarnations(in: transaction, random: &random)
+      }
+    } catch {
+      throw Storage.failure(error)
     }
+    try translating { try StoreCopy.finishRestoring(data) }
     Terminal.print("Restored \(source) into \(data) with \(count) assets. Next: virga serve --data \(data)")
   }
 
   /// Copies database, key and assets into a folder that is new or empty.
   /// - Returns: How many assets there are.
-  static func copy(from source: String, to target: String) throws -> Int {
-    let files = FileManager.default
-    if let names = try? files.contentsOfDirectory(atPath: target), !names.isEmpty {
-      throw Failure(.unwritable, "\(target) exists and is not empty")
+  static func copy(from source: String, to target: String, isRestored: Bool = false) throws -> Int {
+    let count = try translating {
+      let copy = try StoreCopy(from: source, to: target, isRestored: isRestored)
+      try copy.copyFiles()
+      try copy.copyDatabase()
+      return try copy.completeFiles()
     }
-    do {
-      try files.createDirectory(
-        atPath: target + "/assets", withIntermediateDirectories: true,
-        attributes: [.posixPermissions: NSNumber(value: 0o700)])
-    } catch {
-      throw Failure(.unwritable, "cannot create \(target)")
-    }
-    try translating { try StoreBackup.copyDatabase(from: source, to: target + "/virga.sqlite") }
-    // The database first: what it claims is kept for weeks after it was replaced, so the files are still there.
-    let assets = try translating { try StoreBackup.assets(ofDatabase: target + "/virga.sqlite") }
-    for asset in assets { try copyAsset(asset.checksum, isClaimed: asset.isClaimed, from: source, to: target) }
     do {
       let key = SecureFile(path: source + "/" + ServerSecrets.fileName)
       guard let bytes = try key.read() else { throw Failure(.damaged, "\(source) has no \(ServerSecrets.fileName)") }
@@ -87,25 +80,7 @@ enum BackupCommand {
       throw Failure(.unwritable, error.description)
     }
     sync()
-    return assets.count
-  }
-
-  private static func copyAsset(_ checksum: String, isClaimed: Bool, from source: String, to target: String) throws {
-    guard let digest = Data(base64Encoded: checksum) else { throw Failure(.damaged, "\(checksum) is no checksum") }
-    let name = Hex.encode(Array(digest))
-    let place = "assets/\(name.prefix(2))"
-    mkdir("\(target)/\(place)", 0o700)
-    let (from, to) = ("\(source)/\(place)/\(name)", "\(target)/\(place)/\(name)")
-    if link(from, to) == 0 { return }
-    let code = errno
-    if code == ENOENT {
-      // Bytes that no record claims may be collected while the backup is taken.
-      guard isClaimed else { return }
-      throw Failure(.damaged, "the bytes of an asset are missing: \(from)")
-    }
-    do { try FileManager.default.copyItem(atPath: from, toPath: to) } catch {
-      throw Failure(errno == ENOSPC ? .full : .unwritable, "cannot copy \(from) to \(target)")
-    }
+    return count
   }
 
   static func translating<Value>(_ body: () throws -> Value) throws -> Value {
