@@ -12,6 +12,10 @@ public struct HTTPHeaders: Sendable, Hashable {
     fields.first { $0.name.equalsIgnoringASCIICase(name) }?.value
   }
 
+  func last(named name: String) -> String? {
+    fields.last { $0.name.equalsIgnoringASCIICase(name) }?.value
+  }
+
   public mutating func append(_ name: String, _ value: String) {
     // Most messages have a few fields; one allocation for them instead of one each time their number doubles.
     if fields.isEmpty { fields.reserveCapacity(8) }

@@ -18,10 +18,11 @@ extension HTTPRequest {
   }
 
   /// Whose requests and guesses are counted. A proxy on this machine says for whom it asks; nobody else is believed.
+  /// What the proxy adds comes last, in the client's own field or in one after it.
   var callerAddress: String {
-    guard clientAddress == "127.0.0.1" || clientAddress == "::1", let forwarded = head.headers["X-Forwarded-For"] else {
-      return clientAddress
-    }
+    guard clientAddress == "127.0.0.1" || clientAddress == "::1",
+      let forwarded = head.headers.last(named: "X-Forwarded-For")
+    else { return clientAddress }
     return forwarded.split(separator: ",").last.map { String($0.filter { !$0.isWhitespace }) } ?? clientAddress
   }
 }

@@ -206,6 +206,19 @@ import VirgaWire
     #expect(try await world.enrol(mine, address: "127.0.0.1", headers: forwarded("192.0.2.78")).status == 200)
   }
 
+  /// A proxy may add a field of its own behind the one that the client sent.
+  @Test func clientCannotSayForWhomAProxyAsks() async throws {
+    let world = AccountWorld()
+    let (mine, other) = (try SigningKey.generate(), try SigningKey.generate())
+    func forwarded(_ claimed: Int) -> [(String, String)] {
+      [("X-Forwarded-For", "203.0.113.\(claimed)"), ("x-forwarded-for", "192.0.2.77")]
+    }
+    for number in 0..<Limits.wrongGuessesPerAddressMax {
+      _ = try await world.enrol(mine, signer: other, address: "127.0.0.1", headers: forwarded(number))
+    }
+    #expect(try await world.enrol(mine, address: "127.0.0.1", headers: forwarded(99)).status == 429)
+  }
+
   // MARK: Sessions and removal
 
   @Test func sessionEndsWithItsTimeAndIsRenewedBefore() async throws {
