@@ -236,8 +236,19 @@ struct StoreContractTests {
       for number in 1...6 { try transaction.save(stored(RecordName("r\(number)"), Int64(number)), in: zone) }
       for number in 2...4 { try transaction.save(tombstone(RecordName("r\(number)"), Int64(number + 10)), in: zone) }
       try transaction.save(tombstone("x", 1), in: other)
-      #expect(try transaction.dropTombstones(in: zone, before: Timestamp(milliseconds: 12)) == nil)
-      #expect(try transaction.dropTombstones(in: zone, before: Timestamp(milliseconds: 14)) == 13)
+      func drop(_ moment: Int64, _ limit: Int) throws -> [Int64] {
+        try transaction.dropTombstones(in: zone, before: Timestamp(milliseconds: moment), limit: limit)
+      }
+      func past(_ moment: Int64) throws -> [ZoneName] {
+        try transaction.zonesToCompact(before: Timestamp(milliseconds: moment)).map(\.name)
+      }
+      #expect(try past(12) == ["Other"])
+      #expect(try past(13) == ["Notes", "Other"])
+      #expect(try drop(12, 10) == [])
+      #expect(try drop(14, 0) == [])
+      #expect(try drop(14, 1) == [12])
+      #expect(try drop(14, 10) == [13])
+      #expect(try past(14) == ["Other"])
       #expect(try transaction.changes(in: zone).map(\.name) == ["r1", "r5", "r6", "r4"])
       #expect(try transaction.record("r2", in: zone) == nil)
       #expect(try transaction.changes(in: other).count == 1)
@@ -284,7 +295,7 @@ struct StoreContractTests {
   }
 
   @Test(arguments: StoreKind.allCases)
-  func versionsGoByAgeAndByCount(kind: StoreKind) async throws {
+  func versionsGoByAge(kind: StoreKind) async throws {
     let store = try kind.open()
     try await store.write { (transaction) throws in
       let zone = try transaction.makeZone()
@@ -294,12 +305,17 @@ struct StoreContractTests {
         try transaction.save(stored("b", Int64(number)), in: other)
       }
       // Version n was replaced at the moment n + 1.
-      try transaction.dropVersions(before: Timestamp(milliseconds: 4), keeping: 10)
+      func drop(_ moment: Int64, _ limit: Int) throws -> Int {
+        try transaction.dropVersions(before: Timestamp(milliseconds: moment), limit: limit)
+      }
+      #expect(try drop(4, 10) == 4)
       #expect(try transaction.versions(of: "a", in: zone).map(\.sequence) == [5, 4, 3])
-      try transaction.dropVersions(before: Timestamp(milliseconds: 0), keeping: 2)
-      #expect(try transaction.versions(of: "a", in: zone).map(\.sequence) == [5, 4])
-      #expect(try transaction.versions(of: "b", in: other).map(\.sequence) == [5, 4])
-      try transaction.dropVersions(before: Timestamp(milliseconds: 0), keeping: 0)
+      #expect(try drop(4, 10) == 0)
+      #expect(try drop(6, 3) == 3)
+      #expect(try drop(6, 3) == 1)
+      #expect(try transaction.versions(of: "a", in: zone).map(\.sequence) == [5])
+      #expect(try transaction.versions(of: "b", in: other).map(\.sequence) == [5])
+      #expect(try drop(.max, .max) == 2)
       #expect(try transaction.versions(of: "a", in: zone) == [])
       #expect(try transaction.record("a", in: zone) == stored("a", 6))
     }
@@ -329,7 +345,7 @@ struct StoreContractTests {
       try transaction.save(photo(2, ["y"]), in: zone)
       #expect(try unclaimed() == [], "the first version is still kept")
       #expect(try transaction.versions(of: "a", in: zone).map(\.hasAssets) == [true])
-      try transaction.dropVersions(before: later, keeping: 10)
+      #expect(try transaction.dropVersions(before: later, limit: 10) == 1)
       #expect(try unclaimed() == ["x"])
       try transaction.save(photo(3, []), in: zone, keepsVersion: false)
       #expect(try transaction.record("a", in: zone)?.hasAssets == false)
@@ -533,8 +549,8 @@ struct StoreContractTests {
       try await store.write { (transaction) throws in
         try busy(transaction, from: 21)
         let zone = try #require(try transaction.zone("Notes", in: diary))
-        _ = try transaction.dropTombstones(in: zone, before: Timestamp(milliseconds: .max))
-        try transaction.dropVersions(before: Timestamp(milliseconds: .max), keeping: 0)
+        _ = try transaction.dropTombstones(in: zone, before: Timestamp(milliseconds: .max), limit: .max)
+        _ = try transaction.dropVersions(before: Timestamp(milliseconds: .max), limit: .max)
         _ = try transaction.makeZone("Other")
         try transaction.removeEntity(.device, key: "k1")
         try transaction.removeAsset("y")

@@ -85,9 +85,10 @@ struct StorePropertyTests {
       zone.deletionReason = zone.isDeleted ? .purged : nil
       if zone.isDeleted { try transaction.removeRecords(of: zone) }
       try transaction.put(&zone)
-    case 10: seen.append("dropped \(String(describing: try transaction.dropTombstones(in: zone, before: moment)))")
+    case 10: seen.append("dropped \(try transaction.dropTombstones(in: zone, before: moment, limit: .max))")
     case 11:
-      try transaction.dropVersions(before: moment, keeping: Int.random(in: 0...4, using: &random))
+      seen.append("dropped \(try transaction.dropVersions(before: moment, limit: .max)) versions")
+      seen.append("past \(try transaction.zonesToCompact(before: moment))")
     case 12, 13:
       let kind = try pick(Entity.Kind.allCases, &random)
       let key = "k\(Int.random(in: 0..<4, using: &random))"

@@ -8,13 +8,20 @@ extension Front {
   /// Ends polls whose time is over and clears away what nobody needs, until the task is cancelled.
   /// - Parameter clock: Measures seconds.
   package func run(clock: any Clock<Duration> = ContinuousClock()) async {
-    var seconds = 0
+    async let ticks: Void = tick(clock)
     await removeStrays()
     while !Task.isCancelled {
-      if seconds % Int(Self.collectionTime.components.seconds) == 0 { await clearAway() }
+      await clearAway()
+      do { try await clock.sleep(for: Self.collectionTime) } catch { break }
+    }
+    await ticks
+  }
+
+  /// Ends polls whose time is over, however long clearing away takes.
+  private func tick(_ clock: any Clock<Duration>) async {
+    while !Task.isCancelled {
       do { try await clock.sleep(for: .seconds(1)) } catch { return }
       polls.tick()
-      seconds += 1
     }
   }
 
@@ -23,7 +30,11 @@ extension Front {
   package func clearAway() async {
     let now = configuration.now()
     do {
-      try await store.write { [service] in try service.compact(in: $0, now: now) }
+      let steps = try await store.read { [service] in try service.compactionSteps(in: $0, now: now) }
+      for step in steps {
+        while try await store.write({ [service] in try service.perform(step, in: $0, now: now) }) {}
+        if Task.isCancelled { return }
+      }
       try await collectAssets(now: now)
       try await assets.removeUploads(before: Int((now - .seconds(86_400)).milliseconds / 1_000))
     } catch {

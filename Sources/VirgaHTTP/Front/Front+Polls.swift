@@ -6,7 +6,9 @@ extension Front {
   /// Answers with the oldest notification that waits for a token, or parks until there is one. An empty answer says
   /// that the time is over.
   ///
-  /// A notification is removed once its answer has gone to the client, so that it arrives at least once.
+  /// A notification is removed once its answer is with the system for sending. If that cannot be done it is given again,
+  /// and so it may arrive twice; if the connection breaks after that it is lost. So a client that comes back asks for
+  /// changes, as after any pause: a notification only says that it is time to.
   func poll(_ token: String) async -> HTTPResponse {
     let uuid = makeUUID()
     do {

@@ -1,19 +1,64 @@
 package import VirgaModel
 
+/// A piece of what clears a store of what is past its age: small enough that saves which wait for it do not wait long.
+package enum CompactionStep: Hashable, Sendable {
+  /// Tombstones, whose zones then refuse older tokens, and notes to participants.
+  case zones([ZoneKey])
+  /// Replaced versions.
+  case versions
+  /// Receipts by their keys.
+  case receipts([String])
+  /// All receipts that expired before a day are gone.
+  case receiptsGone(before: Int64)
+}
+
 extension Service {
-  /// Forgets what is past its age: tombstones, whose zones then refuse older tokens, replaced versions, and receipts.
-  package func compact(in transaction: any WriteTransaction, now: Timestamp) throws {
-    for database in try transaction.databases() {
-      for var zone in try transaction.allZones(of: database.key) {
-        try dropNotes(of: zone, in: transaction)
-        let dropped = try transaction.dropTombstones(in: zone, before: now - Limits.tombstoneAge)
-        guard let dropped, dropped > zone.floor else { continue }
-        zone.floor = dropped
-        try transaction.put(&zone)
+  private static let zonesPerStep = 16
+  private static let rowsPerStep = 500
+  private static let firstReceiptDay = "receipts.firstDay"
+
+  /// What there is to be forgotten; each step is to be performed in a write of its own, in this order.
+  package func compactionSteps(in transaction: any ReadTransaction, now: Timestamp) throws -> [CompactionStep] {
+    let zones = try transaction.zonesToCompact(before: now - Limits.tombstoneAge)
+    return zones.portions(of: Self.zonesPerStep).map(CompactionStep.zones)
+      + [.versions] + (try receiptSteps(in: transaction, now: now))
+  }
+
+  /// - Returns: Whether the step is to be performed again, since there was more than it does at once.
+  package func perform(
+    _ step: CompactionStep, in transaction: any WriteTransaction, now: Timestamp
+  ) throws -> Bool {
+    switch step {
+    case .zones(let keys):
+      var isMoreLikely = false
+      for key in keys {
+        guard let zone = try transaction.zone(key.name, in: key.database) else { continue }
+        if try compact(zone, in: transaction, now: now) { isMoreLikely = true }
       }
+      return isMoreLikely
+    case .versions:
+      let count = try transaction.dropVersions(before: now - Limits.versionAge, limit: Self.rowsPerStep)
+      return count == Self.rowsPerStep
+    case .receipts(let keys):
+      for key in keys { try transaction.removeEntity(.receipt, key: key) }
+      return false
+    case .receiptsGone(let day):
+      try transaction.put(Entity(.setting, key: Self.firstReceiptDay, value: Array(String(day).utf8)))
+      return false
     }
-    try transaction.dropVersions(before: now - Limits.versionAge, keeping: Limits.versionsPerRecordMax)
-    try dropReceipts(in: transaction, now: now)
+  }
+
+  private func compact(_ zone: ZoneRow, in transaction: any WriteTransaction, now: Timestamp) throws -> Bool {
+    try dropNotes(of: zone, in: transaction)
+    let moment = now - Limits.tombstoneAge
+    let dropped = try transaction.dropTombstones(in: zone, before: moment, limit: Self.rowsPerStep)
+    guard let last = dropped.max() else { return false }
+    if last > zone.floor {
+      var zone = zone
+      zone.floor = last
+      try transaction.put(&zone)
+    }
+    return dropped.count == Self.rowsPerStep
   }
 
   /// Drops notes to participants whose every name a later note has too, or that no token is old enough to need.
@@ -37,18 +82,18 @@ extension Service {
   }
 
   /// Receipts are listed under the day on which they expire; a setting remembers the first day not yet gone through.
-  private func dropReceipts(in transaction: any WriteTransaction, now: Timestamp) throws {
-    let key = "receipts.firstDay"
+  private func receiptSteps(in transaction: any ReadTransaction, now: Timestamp) throws -> [CompactionStep] {
     let today = AssetReceiptRecord.day(of: now)
-    let known = try transaction.entity(.setting, key: key).flatMap { Int64(String(decoding: $0.value, as: UTF8.self)) }
+    let known = try transaction.entity(.setting, key: Self.firstReceiptDay)
+      .flatMap { Int64(String(decoding: $0.value, as: UTF8.self)) }
     // Whoever never compacted has no receipts older than this.
-    let first = min(known ?? today - 400, today)
+    let first = known ?? today - 400
+    guard first < today else { return [] }
+    var keys: [String] = []
     for day in first..<today {
-      for entity in try transaction.entities(.receipt, owner: AssetReceiptRecord.owner(day: day)) {
-        try transaction.removeEntity(.receipt, key: entity.key)
-      }
+      keys += try transaction.entities(.receipt, owner: AssetReceiptRecord.owner(day: day)).map(\.key)
     }
-    try transaction.put(Entity(.setting, key: key, value: Array(String(today).utf8)))
+    return keys.portions(of: Self.rowsPerStep).map(CompactionStep.receipts) + [.receiptsGone(before: today)]
   }
 
   /// Drops the rows of assets that no version of a record claims and that nobody can claim any more.
@@ -59,5 +104,11 @@ extension Service {
     let rows = try transaction.unclaimedAssets(before: now - Limits.unclaimedAssetAge, limit: limit)
     for row in rows { try transaction.removeAsset(row.checksum) }
     return rows.map(\.checksum)
+  }
+}
+
+extension Array {
+  fileprivate func portions(of size: Int) -> [[Element]] {
+    stride(from: 0, to: count, by: size).map { Array(self[$0..<Swift.min($0 + size, count)]) }
   }
 }

@@ -72,6 +72,13 @@ extension MemoryTransaction {
     return rows
   }
 
+  func zonesToCompact(before moment: Timestamp) throws -> [ZoneKey] {
+    precondition(isOpen, "the transaction has ended")
+    return tables.zones.sorted { $0.key < $1.key }.map(\.value).filter { zone in
+      zone.row.sharing != .none || zone.contents.records.values.contains { $0.isDeleted && $0.modified.time < moment }
+    }.map { ZoneKey($0.row.name, in: $0.row.database) }
+  }
+
   func put(_ database: DatabaseRow) throws {
     if let known = known(database.key) {
       let old = known.row
@@ -272,39 +279,42 @@ extension MemoryTransaction {
     undo.append { count(-step) }
   }
 
-  func dropTombstones(in zone: ZoneRow, before moment: Timestamp) throws -> Int64? {
+  func dropTombstones(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> [Int64] {
     let zone = try contents(zone)
     let old = zone.contents.records
-    let dropped = old.values.filter { $0.isDeleted && $0.modified.time < moment }
-    guard !dropped.isEmpty else { return nil }
+    let past = old.values.filter { $0.isDeleted && $0.modified.time < moment }
+      .sorted { ($0.modified.time, $0.sequence) < ($1.modified.time, $1.sequence) }
+    let dropped = past.prefix(max(0, limit))
+    guard !dropped.isEmpty else { return [] }
     for record in dropped {
       zone.contents.records[record.name] = nil
       zone.contents.log.noteStale()
     }
     touchedZones.append(zone)
     undo.append { zone.contents.records = old }
-    return dropped.map(\.sequence).max()
+    return dropped.map(\.sequence)
   }
 
-  func dropVersions(before moment: Timestamp, keeping count: Int) throws {
-    for zone in tables.zones.values {
-      let old = zone.contents.versions
-      var dropped: [StoredRecord] = []
-      for (name, versions) in old {
-        var kept: [MemoryRecords.Version] = []
-        for version in versions {
-          if version.replaced >= moment && kept.count < count {
-            kept.append(version)
-          } else {
-            dropped.append(version.record)
-          }
-        }
-        if kept.count < versions.count { zone.contents.versions[name] = kept.isEmpty ? nil : kept }
+  func dropVersions(before moment: Timestamp, limit: Int) throws -> Int {
+    var past: [(replaced: Timestamp, zone: Int64, record: StoredRecord)] = []
+    for (id, zone) in tables.zones {
+      for versions in zone.contents.versions.values {
+        for version in versions where version.replaced < moment { past.append((version.replaced, id, version.record)) }
       }
-      if dropped.isEmpty { continue }
-      undo.append { zone.contents.versions = old }
-      for record in dropped where record.hasAssets { endClaims(of: record.sequence, in: zone) }
     }
+    past.sort { ($0.replaced, $0.zone, $0.record.sequence) < ($1.replaced, $1.zone, $1.record.sequence) }
+    let dropped = past.prefix(max(0, limit))
+    for (id, versions) in Dictionary(grouping: dropped, by: \.zone) {
+      guard let zone = tables.zones[id] else { continue }
+      let old = zone.contents.versions
+      for (_, _, record) in versions {
+        zone.contents.versions[record.name]?.removeAll { $0.record.sequence == record.sequence }
+        if zone.contents.versions[record.name]?.isEmpty == true { zone.contents.versions[record.name] = nil }
+      }
+      undo.append { zone.contents.versions = old }
+      for (_, _, record) in versions where record.hasAssets { endClaims(of: record.sequence, in: zone) }
+    }
+    return dropped.count
   }
 }
 

@@ -33,6 +33,17 @@ public struct DatabaseRow: Hashable, Sendable {
   }
 }
 
+/// Which zone a row is.
+public struct ZoneKey: Hashable, Sendable {
+  public var database: DatabaseKey
+  public var name: ZoneName
+
+  public init(_ name: ZoneName, in database: DatabaseKey) {
+    self.name = name
+    self.database = database
+  }
+}
+
 /// A zone: its change feed lists records. A deleted zone keeps its row, so that its numbers are never given twice.
 public struct ZoneRow: Hashable, Sendable {
   /// Given by the store when the row is first put; 0 before.

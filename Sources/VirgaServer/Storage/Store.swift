@@ -58,6 +58,9 @@ public protocol ReadTransaction: AnyObject {
   func zone(_ name: ZoneName, in database: DatabaseKey) throws -> ZoneRow?
   /// Rows whose `databaseSequence` is greater than `position`, deleted ones too, in the order of that number.
   func zones(in database: DatabaseKey, after position: Int64, limit: Int) throws -> [ZoneRow]
+  /// The zones of all databases that hold tombstones older than `moment`, or of which something is shared, in any total
+  /// order that stays the same.
+  func zonesToCompact(before moment: Timestamp) throws -> [ZoneKey]
 
   /// The newest version of a record, which may be a tombstone.
   func record(_ name: RecordName, in zone: ZoneRow) throws -> StoredRecord?
@@ -117,10 +120,11 @@ public protocol WriteTransaction: ReadTransaction {
   func makeIndex(_ definition: IndexDefinition, of zone: ZoneRow) throws -> RecordIndex
   func removeIndex(_ index: RecordIndex, of zone: ZoneRow) throws
 
-  /// Drops tombstones whose deletion (`modified`) is older than `moment`; answers the greatest sequence dropped.
-  func dropTombstones(in zone: ZoneRow, before moment: Timestamp) throws -> Int64?
-  /// Drops versions that were replaced before `moment` or that exceed `count` for their record.
-  func dropVersions(before moment: Timestamp, keeping count: Int) throws
+  /// Drops the oldest tombstones whose deletion (`modified`) is older than `moment`, at most `limit`; answers their
+  /// sequences.
+  func dropTombstones(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> [Int64]
+  /// Drops the oldest versions that were replaced before `moment`, at most `limit`; answers how many there were.
+  func dropVersions(before moment: Timestamp, limit: Int) throws -> Int
 
   func put(_ entity: Entity) throws
   func removeEntity(_ kind: Entity.Kind, key: String) throws

@@ -207,43 +207,48 @@ extension SQLiteTransaction {
     try endClaims(of: statement)
   }
 
-  func dropTombstones(in zone: ZoneRow, before moment: Timestamp) throws -> Int64? {
+  func dropTombstones(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> [Int64] {
     let statement = try statement(
-      "DELETE FROM record WHERE zone = ? AND deleted = 1 AND modified_at < ? RETURNING sequence")
+      """
+      DELETE FROM record WHERE id IN (
+        SELECT id FROM record WHERE zone = ? AND deleted = 1 AND modified_at < ? ORDER BY modified_at, id LIMIT ?
+      ) RETURNING sequence
+      """)
     try statement.bind(1, zone.id)
     try statement.bind(2, moment.milliseconds)
-    var greatest: Int64?
+    try statement.bind(3, Int64(max(0, limit)))
+    var dropped: [Int64] = []
     try statement.forEach { row in
-      greatest = max(greatest ?? .min, row.int64(0))
+      dropped.append(row.int64(0))
       return true
     }
-    return greatest
+    return dropped.sorted()
   }
 
-  func dropVersions(before moment: Timestamp, keeping count: Int) throws {
-    let old = try statement("DELETE FROM version WHERE replaced_at < ? RETURNING zone, sequence, has_assets")
-    try old.bind(1, moment.milliseconds)
-    try endClaims(of: old)
-    let surplus = try statement(
+  func dropVersions(before moment: Timestamp, limit: Int) throws -> Int {
+    let statement = try statement(
       """
       DELETE FROM version WHERE id IN (
-        SELECT id FROM (
-          SELECT id, row_number() OVER (PARTITION BY zone, name ORDER BY sequence DESC) AS rank FROM version
-        ) WHERE rank > ?
+        SELECT id FROM version WHERE replaced_at < ? ORDER BY replaced_at, id LIMIT ?
       ) RETURNING zone, sequence, has_assets
       """)
-    try surplus.bind(1, Int64(max(0, count)))
-    try endClaims(of: surplus)
+    try statement.bind(1, moment.milliseconds)
+    try statement.bind(2, Int64(max(0, limit)))
+    return try endClaims(of: statement)
   }
 
-  /// Runs a deletion of versions and ends their claims.
-  private func endClaims(of deletion: Statement) throws {
+  /// Runs a deletion of versions and ends their claims; answers how many there were.
+  @discardableResult
+  private func endClaims(of deletion: Statement) throws -> Int {
     var dropped: [(zone: Int64, sequence: Int64)] = []
+    var count = 0
     try deletion.forEach { row in
+      count += 1
       if row.bool(2) { dropped.append((row.int64(0), row.int64(1))) }
       return true
     }
     for version in dropped { try endClaims(zone: version.zone, sequence: version.sequence) }
+    return count
   }
 }
 

@@ -94,7 +94,12 @@ final class SyncServer: Sendable {
   /// Forgets tombstones that are past their age.
   func compact() throws {
     let now = time.now
-    try change { try VirgaServer.Service().compact(in: $0, now: now) }
+    try change { transaction in
+      let service = VirgaServer.Service()
+      for step in try service.compactionSteps(in: transaction, now: now) {
+        while try service.perform(step, in: transaction, now: now) {}
+      }
+    }
   }
 
   /// As if the user had erased the zone in the settings.

@@ -120,6 +120,22 @@ import VirgaWire
     }
   }
 
+  @Test func pollsTimeOutWhileClearingAwayTakesLong() async throws {
+    let world = try await FrontWorld()
+    let target = try await world.makePushTarget()
+    let answer = Task { try await world.send("GET", target).body }
+    try await world.untilParked(1)
+    let housekeeping = Task { await world.front.run(clock: HurriedClock()) }
+    // An upload that settles holds up the collection of assets.
+    let body = try await world.front.assets.gate.shared {
+      try await world.until { world.front.polls.count == 0 }
+      return try await answer.value
+    }
+    #expect(body.isEmpty)
+    housekeeping.cancel()
+    await housekeeping.value
+  }
+
   @Test func anUnknownTokenIsNotFound() async throws {
     let world = try await FrontWorld()
     #expect(try await world.send("GET", "/push/1/none").status == 404)

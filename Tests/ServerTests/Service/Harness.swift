@@ -253,3 +253,12 @@ extension ZoneResult {
   var zone: ZoneEnvelope? { if case .zone(let zone) = self { zone } else { nil } }
   var code: ServerErrorCode? { if case .failure(_, let error) = self { error.code } else { nil } }
 }
+
+extension Service {
+  /// All steps of a compaction at once.
+  func compact(in transaction: any WriteTransaction, now: Timestamp) throws {
+    for step in try compactionSteps(in: transaction, now: now) {
+      while try perform(step, in: transaction, now: now) {}
+    }
+  }
+}

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import VirgaModel
 import VirgaServer
+import VirgaServerSQLite
 import VirgaWire
 
 @Suite struct ServiceHousekeepingTests {
@@ -54,6 +55,53 @@ import VirgaWire
     harness.now = harness.now + Limits.versionAge + .seconds(1)
     try compact(harness)
     #expect(try harness.modify(.update("r", tag: "2")).failure?.ancestorRecord == nil)
+  }
+
+  /// Saves wait for the writer, so no write of it looks at more than there is to do, nor does much at once.
+  @Test func whatIsPastItsAgeGoesInPortions() async throws {
+    let folder = TemporaryFolder()
+    let store = try SQLiteStore(folder: folder.path)
+    let count: Int64 = 1_200
+    try await store.writing { transaction in
+      for (zoneName, start) in [("Old", 0), ("New", 1 << 40)] as [(ZoneName, Int64)] {
+        var zone = try transaction.makeZone(zoneName)
+        for number in 1...count {
+          let name = RecordName("r\(number)")
+          for (version, step) in [(stored(name, 2 * number), 1), (tombstone(name, 2 * number + 1), 2)]
+            as [(StoredRecord, Int64)]
+          {
+            var record = version
+            record.modified = stamp(start + step)
+            try transaction.save(record, in: zone)
+          }
+        }
+        zone.sequence = 2 * count + 1
+        try transaction.put(&zone)
+      }
+    }
+    let now = Timestamp(milliseconds: 10) + Limits.tombstoneAge + Limits.versionAge
+    let steps = try await store.reading { try Service().compactionSteps(in: $0, now: now) }
+    var rows: [Int] = []
+    for step in steps {
+      var isMoreLikely = true
+      while isMoreLikely {
+        let before = store.counts.rows
+        isMoreLikely = try await store.writing { try Service().perform(step, in: $0, now: now) }
+        rows.append(store.counts.rows - before)
+      }
+    }
+    #expect((6...8).contains(rows.count) && rows.allSatisfy { $0 <= 510 }, "\(rows)")
+    try await store.reading { transaction in
+      let old = try #require(try transaction.zone("Old", in: diary))
+      #expect(try transaction.changes(in: old).isEmpty && transaction.versions(of: "r1", in: old).isEmpty)
+      #expect(old.floor == 2 * count + 1)
+      let new = try #require(try transaction.zone("New", in: diary))
+      #expect(
+        try transaction.changes(in: new).count == Int(count) && transaction.versions(of: "r1", in: new).count == 1)
+      #expect(new.floor == 0)
+    }
+    #expect(try await store.reading { try Service().compactionSteps(in: $0, now: now) } == [.versions])
+    store.close()
   }
 
   @Test func receiptsAreForgottenTheDayAfterTheyExpire() throws {
