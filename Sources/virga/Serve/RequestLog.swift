@@ -84,10 +84,10 @@ struct RequestLog: HTTPHandler {
         microseconds: seconds * 1_000_000 + attoseconds / 1_000_000_000_000))
   }
 
-  /// The path without what is secret or somebody's: the query holds tokens, the path of a poll is one, and that of a
-  /// download tells which bytes somebody has.
+  /// The path without what is secret or somebody's: the query holds tokens, the path of a poll is one, that of a
+  /// download tells which bytes somebody has, and with that of a share anybody may join it.
   private static func shown(_ path: Substring) -> String {
-    for prefix in ["/push/1/", "/assets/1/download/"] where path.hasPrefix(prefix) { return prefix + "…" }
+    for prefix in ["/push/1/", "/assets/1/download/", "/share/"] where path.hasPrefix(prefix) { return prefix + "…" }
     return String(path)
   }
 }

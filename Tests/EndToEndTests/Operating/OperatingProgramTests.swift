@@ -115,6 +115,9 @@ import Testing
     let server = try await ServerProcess(options: ["--log=json"])
     let client = try await WebService(server, home: "home")
     _ = try client.call("records/lookup", #"{"records":[{"recordName":"very-private"}]}"#)
+    // Whoever knows the address of an open share can join it.
+    let secret = "/share/iCloud.virga.test/development/0123-secret"
+    _ = try RawConnection(port: server.port).request(requestBytes("GET", secret))
     let end = await server.terminate()
     let lines = try end.errors.split(separator: "\n").filter { $0.hasPrefix("{") }.map { line in
       try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
@@ -123,7 +126,8 @@ import Testing
     #expect(lookup["status"] as? Int == 200)
     #expect((lookup["request"] as? String)?.count == 36)
     #expect(lines.allSatisfy { $0["request"] != nil && $0["time"] != nil })
-    #expect(!end.errors.contains("very-private") && !end.errors.contains("ckAPIToken"))
+    #expect(lines.contains { $0["path"] as? String == "/share/…" })
+    for text in ["very-private", "ckAPIToken", "0123-secret"] { #expect(!end.errors.contains(text)) }
   }
 
   @Test func metricsAreReadByAMonitor() async throws {
