@@ -249,6 +249,10 @@ struct StoreContractTests {
       #expect(try drop(14, 1) == [12])
       #expect(try drop(14, 10) == [13])
       #expect(try past(14) == ["Other"])
+      var shared = zone
+      shared.sharing = .hierarchies
+      try transaction.put(&shared)
+      #expect(try past(0) == ["Notes"])
       #expect(try transaction.changes(in: zone).map(\.name) == ["r1", "r5", "r6", "r4"])
       #expect(try transaction.record("r2", in: zone) == nil)
       #expect(try transaction.changes(in: other).count == 1)

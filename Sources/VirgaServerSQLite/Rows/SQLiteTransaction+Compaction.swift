@@ -4,6 +4,7 @@ import VirgaServer
 
 extension SQLiteTransaction {
   func zonesToCompact(before moment: Timestamp) throws -> [ZoneKey] {
+    try writeChangedRows()
     let statement = try statement(
       """
       SELECT d.container, d.environment, d.owner, z.name FROM zone z JOIN database d ON d.id = z.database

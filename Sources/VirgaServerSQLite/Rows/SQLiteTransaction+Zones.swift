@@ -72,7 +72,7 @@ extension SQLiteTransaction {
   }
 
   func zone(_ name: ZoneName, in database: DatabaseKey) throws -> ZoneRow? {
-    if isWriter, let row = cache.zones[.init(database: database, name: name)] { return row }
+    if isWriter, let row = cache.zones[ZoneKey(name, in: database)] { return row }
     let statement = try statement(
       """
       SELECT z.id, z.name, z.incarnation, z.sequence, z.floor, z.database_sequence, z.deleted, z.deletion_reason,
@@ -83,7 +83,7 @@ extension SQLiteTransaction {
     try statement.bind(database, from: 1)
     try statement.bind(4, name.rawValue)
     let row = try statement.first { ZoneRow($0, in: database) }
-    if isWriter, let row { cache.zones.remember(row, for: .init(row)) }
+    if isWriter, let row { cache.zones.remember(row, for: ZoneKey(name, in: database)) }
     return row
   }
 
@@ -109,7 +109,7 @@ extension SQLiteTransaction {
   }
 
   func put(_ zone: inout ZoneRow) throws {
-    let key = WriterCache.ZoneKey(zone)
+    let key = ZoneKey(zone.name, in: zone.database)
     if zone.id != 0, cache.zones[key] != nil {
       cache.zones.change(zone, for: key)
       return
@@ -159,10 +159,6 @@ extension SQLiteTransaction {
     }
     try removeIndexes(of: zone)
   }
-}
-
-extension WriterCache.ZoneKey {
-  fileprivate init(_ zone: ZoneRow) { self.init(database: zone.database, name: zone.name) }
 }
 
 extension ZoneRow {

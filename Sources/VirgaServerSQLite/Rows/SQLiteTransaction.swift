@@ -62,11 +62,6 @@ final class SQLiteTransaction: WriteTransaction {
 
 /// What the writer need not read again, for nobody else writes.
 struct WriterCache {
-  struct ZoneKey: Hashable {
-    var database: DatabaseKey
-    var name: ZoneName
-  }
-
   private static let rowsMax = 4_096
 
   var databases = RowCache<DatabaseKey, DatabaseRow>()

@@ -102,6 +102,14 @@ import Testing
     #expect(tag != nil && tag != lostTag)
   }
 
+  @Test func aRestoreThatWasCutOffIsNotServed() async throws {
+    let folder = try TemporaryFolder()
+    try FileManager.default.createDirectory(
+      atPath: folder.path + "/data/restoring", withIntermediateDirectories: true)
+    let end = try await run("serve", "--port", "0", "--data", folder.path + "/data")
+    #expect(end.code == 65 && end.errors.contains("use virga restore again"), "\(end.errors)")
+  }
+
   @Test func aDeviceIsNotTheOperatorOfPeoplesData() async throws {
     let server = try await ServerProcess()
     let end = try await ProgramRun.run([
