@@ -244,16 +244,21 @@ extension RecordBatch {
     }
   }
 
-  /// Whether the tag is that of the live record, or of a version that differs only in what a share's beginning and end
-  /// wrote into it: nobody's content is lost to a writer who saw that one.
+  /// Whether the tag is that of the live record, or of a version since which nothing was written but what a share's
+  /// beginning and end write: nobody's content is lost to a writer who saw that one.
   func isCurrent(_ tag: ChangeTag?, _ live: StoredRecord) throws -> Bool {
     guard let sequence = tag?.sequence else { return false }
     if sequence == live.sequence { return true }
     guard live.shortGUID != nil, live.type != .share, sequence < live.sequence, let row = zone.row,
       let seen = try transaction.version(sequence, of: live.name, in: row)
     else { return false }
-    return !seen.isDeleted && seen.fieldsJSON == live.fieldsJSON && seen.parent == live.parent
-      && seen.unknownMembers == live.unknownMembers
+    func isSame(_ record: StoredRecord) -> Bool {
+      seen.fieldsJSON == record.fieldsJSON && seen.parent == record.parent
+        && seen.unknownMembers == record.unknownMembers && seen.created == record.created
+    }
+    guard !seen.isDeleted, isSame(live) else { return false }
+    // What was changed and changed back is two edits that the writer did not see.
+    return try transaction.versions(of: live.name, in: row).prefix { $0.sequence > sequence }.allSatisfy(isSame)
   }
 
   /// The assets of a record's earlier versions.

@@ -24,6 +24,34 @@ struct ShareLifeTests {
     #expect(try world.harness.modify(.update("root", tag: before.tag, .text("newer"))).code == .conflict)
   }
 
+  /// Whoever saw an earlier version did not see what was made and undone since.
+  @Test func aTagOfBeforeAnUndoneEditIsStale() throws {
+    let world = try ShareWorld()
+    let harness = world.harness
+    let before = try #require(try harness.record("root")).tag
+    let share = try world.share()
+    let shared = try #require(try harness.record("root")).tag
+    #expect(try harness.modify(.delete("Share-1", tag: share.tag)).isDeleted)
+    for text in ["", "top"] { #expect(try harness.modify(.force("root", .text(text))).code == nil) }
+    let restored = try #require(try harness.record("root")).tag
+    for tag in [before, shared] { #expect(try harness.modify(.update("root", tag: tag, .text("x"))).code == .conflict) }
+    // Shared once more, the version of after the edits is the same as the live one.
+    try world.share(name: "Share-2")
+    #expect(try harness.modify(.update("root", tag: shared, .text("x"))).code == .conflict)
+    #expect(try harness.modify(.update("root", tag: restored, .text("x"))).code == nil)
+  }
+
+  @Test func aTagOfAnEarlierLifeIsStale() throws {
+    let world = try ShareWorld()
+    let harness = world.harness
+    let before = try #require(try harness.record("diary")).tag
+    #expect(try harness.modify(.forceDelete("diary")).isDeleted)
+    harness.now = harness.now + .seconds(1)
+    #expect(try harness.modify(.create("diary", .text("own"))).code == nil)
+    try world.share(of: "diary")
+    #expect(try harness.modify(.update("diary", tag: before, .text("x"))).code == .conflict)
+  }
+
   @Test func rootAndShareMayBeMadeTogether() throws {
     let harness = try Harness.withZone()
     let results = try harness.modify([
