@@ -293,6 +293,20 @@ struct ConvergenceTests {
     }
   }
 
+  /// A server whose clock was set back gives a later version the time of the one before it.
+  @Test func aLaterVersionOfTheSameTimeIsTaken() throws {
+    let (phone, laptop, relay, id) = try Self.pair()
+    let known = try #require(try phone.store.stored(id)?.changedAt)
+    try laptop.setText(id, "later")
+    try laptop.send(to: relay)
+    var changes = RemoteChanges()
+    var remote = try #require(relay.remote(id))
+    remote.changedAt = known
+    changes.entries = [remote]
+    #expect(try phone.store.apply(changes, device: "phone", at: phone.now) == [.updated(id)])
+    #expect(try phone.shown[id]?.text == "later")
+  }
+
   /// After its place in the feed was too old, a device reads all that lives; what is not named any more is gone.
   @Test func aFullReadingFindsWhatIsGone() throws {
     let (phone, _, relay, id) = try Self.pair()

@@ -189,6 +189,69 @@ struct DevicesTests {
     #expect(try fleet.shown("laptop").count == before.count + 1)
   }
 
+  /// Who has the diary taken off the server does not find it there again, and loses nothing.
+  @Test func aPurgedDiaryIsNotSentAgainUntilTheUserSaysSo() throws {
+    let fleet = try Fleet()
+    let picture = try fleet.folder.write("bytes", to: "p.png")
+    try fleet.lanternly("phone", "new", "--text", "one", "--attach", picture)
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    try fleet.join("laptop", to: "phone")
+    #expect(try fleet.lanternly("laptop", "sync").code == 0)
+    let user = try #require(try fleet.store("phone").notes().user)
+    func zones() throws -> String {
+      try fleet.virga(
+        "phone", "zones", "list", "--data", fleet.folder.path + "/server", "--container",
+        DiarySync.containerIdentifier, "--user", user
+      ).output
+    }
+    #expect(try zones().contains("Diary"))
+    let plan = try fleet.folder.write(
+      #"{"faults": [{"when": {"operation": "changes/database", "times": 1}, "do": {"purgeZone": true, "zone": "Diary"}}]}"#,
+      to: "faults.json")
+    fleet.stopServer(SIGTERM)
+    try fleet.startServer("--faults", plan)
+    try fleet.lanternly("phone", "new", "--text", "two")
+    for _ in 0..<2 {
+      let result = try fleet.lanternly("phone", "sync")
+      #expect(result.code == ExitCode.notSynced.rawValue && result.output.contains("sync --again"), "\(result)")
+    }
+    try fleet.lanternly("phone", "new", "--text", "three")
+    for device in ["phone", "laptop", "phone"] {
+      #expect(try fleet.lanternly(device, "sync").code == ExitCode.notSynced.rawValue)
+      #expect(try fleet.store(device).status().state == .purged)
+    }
+    // A device that knows of no purge would watch for ever.
+    if try fleet.store("laptop").status().state == .purged {
+      #expect(try fleet.lanternly("laptop", "watch").code == ExitCode.notSynced.rawValue)
+    }
+    #expect(try !zones().contains("Diary"))
+    #expect(try fleet.shown("phone").count == 3 && fleet.shown("laptop").count == 1)
+    #expect(try fleet.lanternly("phone", "status").output.contains("sync --again"))
+
+    #expect(try fleet.lanternly("phone", "sync", "--again").code == 0)
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    #expect(try fleet.lanternly("laptop", "sync").code == ExitCode.notSynced.rawValue)
+    #expect(try fleet.lanternly("laptop", "sync", "--again").code == 0)
+    #expect(try fleet.shown("phone") == fleet.shown("laptop") && fleet.shown("phone").count == 3)
+    #expect(try fleet.store("laptop").conflictCount() == 0)
+  }
+
+  /// A save tells it where the fetch before did not.
+  @Test func aDiaryThatIsPurgedDuringASyncIsNotSentAgain() throws {
+    let fleet = try Fleet()
+    try fleet.lanternly("phone", "new", "--text", "one")
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    let plan = try fleet.folder.write(
+      #"{"faults": [{"when": {"operation": "records/modify", "times": 1}, "do": {"purgeZone": true}}]}"#,
+      to: "faults.json")
+    fleet.stopServer(SIGTERM)
+    try fleet.startServer("--faults", plan)
+    try fleet.lanternly("phone", "new", "--text", "two")
+    for _ in 0..<2 { #expect(try fleet.lanternly("phone", "sync").code == ExitCode.notSynced.rawValue) }
+    #expect(try fleet.store("phone").status().state == .purged)
+    #expect(try fleet.shown("phone").count == 2)
+  }
+
   /// Texts with odd characters arrive as they were written.
   @Test func oddTextsTravelUnchanged() throws {
     let fleet = try Fleet()

@@ -29,7 +29,7 @@ package struct CommandShape: Sendable {
     CommandShape(name: "search", options: ["limit": .one], words: 1...100),
     CommandShape(name: "delete", options: [:], words: 1...1000),
     CommandShape(name: "import", options: [:], words: 1...1),
-    CommandShape(name: "sync", options: [:], words: 0...0),
+    CommandShape(name: "sync", options: ["again": .none], words: 0...0),
     CommandShape(name: "watch", options: [:], words: 0...0),
     CommandShape(name: "status", options: [:], words: 0...0),
     CommandShape(name: "conflicts", options: ["keep": .one], words: 0...2),

@@ -96,6 +96,7 @@ extension Lanternly {
     case .pending: texts(status.notes.lastSuccess == nil ? .statusUnfinished : .statusPending)
     case .attention: texts(.statusAttention)
     case .noAccount: texts(.statusNoAccount, accountCommand)
+    case .purged: texts(.statusPurged)
     }
   }
 
@@ -115,7 +116,7 @@ extension Lanternly {
     }
     if let next = notes.nextTry {
       lines.append(texts(.statusNextTry, presentation.moment(next)))
-    } else if status.state != .synced && !isSyncing {
+    } else if status.state != .synced && status.state != .purged && !isSyncing {
       lines.append(texts(.statusNextTryByHand))
     }
     if let skew = notes.clockSkewSeconds, abs(skew) >= 5 {

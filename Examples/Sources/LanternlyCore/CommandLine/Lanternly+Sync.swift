@@ -8,6 +8,7 @@ extension Lanternly {
     guard let lock = try SyncLock(home.syncLock) else { throw CommandFailure(.busy, .syncBusy) }
     defer { withExtendedLifetime(lock) {} }
     findClient()
+    if arguments.has("again"), try store.notes().purged != nil { try store.beginAgain(at: now) }
     let report = try await DiarySyncRun(store: store, now: surroundings.now).run()
     let status = try store.status()
     if wantsJSON {
@@ -58,11 +59,13 @@ extension Lanternly {
       if !report.sent.isEmpty { output.line(texts(.syncSent, String(report.sent.count))) }
       if received > 0 { output.line(texts(.syncReceived, String(received))) }
       output.problem(texts(.syncFailed, presentation.failure(code: failure.code, message: failure.message)))
+    } else if status.state == .purged {
+      output.problem(texts(.syncPurged))
     } else if status.state == .synced {
       output.line(texts(.syncDone, String(report.sent.count), String(received)))
     }
     let waiting = status.pendingSaves + status.pendingDeletions
-    if waiting > 0 { output.problem(texts(.syncWaiting, String(waiting))) }
+    if waiting > 0 && status.state != .purged { output.problem(texts(.syncWaiting, String(waiting))) }
     for row in status.refused {
       output.problem(texts(.syncRefused, Presentation.short(row.record), presentation.refusal(row.error ?? "")))
     }
@@ -103,6 +106,7 @@ extension Lanternly {
       output.problem(noAccount(try store.notes().lastError))
       return .noAccount
     }
+    if try store.notes().purged != nil { throw CommandFailure(.notSynced, .syncPurged) }
     StopSignal.listen()
     try store.retryRefused()
     let sync = try DiarySync(store: store, now: surroundings.now) { change in
@@ -115,6 +119,7 @@ extension Lanternly {
     while !StopSignal.hasCome {
       try await ContinuousClock().sleep(for: .milliseconds(250))
       try look(sync, engine, &watch)
+      if try store.notes().purged != nil { throw CommandFailure(.notSynced, .syncPurged) }
     }
     output.line(texts(.watchEnded))
     return .done

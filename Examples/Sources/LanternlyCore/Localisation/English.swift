@@ -71,6 +71,10 @@ let englishTable: [Text: String] = [
   .syncWaiting: "{0} still wait to be sent; they are kept and go with the next sync.",
   .syncFailed: "Not synced: {0}",
   .syncNoAccount: "Not synced: {0}. See: {1}",
+  .syncPurged: """
+  Not synced: the diary was taken off the server on purpose. It stays on this device.
+  To send it again: lanternly sync --again
+  """,
   .syncBusy: "Another process is syncing this diary.",
   .syncRefused: "The server refused {0}: {1}",
   .attachmentsMissing: "{0} still to be downloaded.",
@@ -102,6 +106,7 @@ let englishTable: [Text: String] = [
   .statusUnfinished: "The first sync was cut off; the next one goes on with it.",
   .statusAttention: "Needs attention: the last sync failed.",
   .statusNoAccount: "No account for this device; what is written here stays here. See: {0}",
+  .statusPurged: "Taken off the server on purpose; it is here only. To send it again: lanternly sync --again",
   .statusRunning: "Another process is syncing now.",
   .statusEntries: "In the diary: {0}, {1}.",
   .statusPendingCounts: "Waiting: {0} to save, {1} to delete, {2} bytes of files; files still to come: {3}.",
@@ -220,8 +225,9 @@ let englishTable: [Text: String] = [
   Importing again changes nothing; entries edited here are kept unless the export is newer.
   """,
   .helpSync: """
-  lanternly sync [--json]
+  lanternly sync [--again] [--json]
   Sends what waits and receives what is new. The server is that of VIRGA_ENDPOINT or of the account's settings.
+  --again sends a diary that was taken off the server on purpose.
   """,
   .helpWatch: """
   lanternly watch

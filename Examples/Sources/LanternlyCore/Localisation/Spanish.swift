@@ -71,6 +71,10 @@ let spanishTable: [Text: String] = [
   .syncWaiting: "Aún esperan para enviarse: {0}. Se conservan y saldrán con la próxima sincronización.",
   .syncFailed: "Sin sincronizar: {0}",
   .syncNoAccount: "Sin sincronizar: {0}. Véase: {1}",
+  .syncPurged: """
+  Sin sincronizar: el diario se quitó del servidor a propósito. Se queda en este dispositivo.
+  Para enviarlo de nuevo: lanternly sync --again
+  """,
   .syncBusy: "Otro proceso está sincronizando este diario.",
   .syncRefused: "El servidor ha rechazado {0}: {1}",
   .attachmentsMissing: "Aún por descargar: {0}.",
@@ -102,6 +106,7 @@ let spanishTable: [Text: String] = [
   .statusUnfinished: "La primera sincronización se interrumpió; la próxima la continúa.",
   .statusAttention: "Requiere atención: la última sincronización ha fallado.",
   .statusNoAccount: "Este dispositivo no tiene cuenta; lo que se escribe aquí se queda aquí. Véase: {0}",
+  .statusPurged: "Se quitó del servidor a propósito; está solo aquí. Para enviarlo de nuevo: lanternly sync --again",
   .statusRunning: "Otro proceso está sincronizando ahora.",
   .statusEntries: "En el diario: {0}, {1}.",
   .statusPendingCounts: "Pendiente: {0} por guardar, {1} por borrar, {2} bytes de archivos; archivos por llegar: {3}.",
@@ -223,8 +228,9 @@ let spanishTable: [Text: String] = [
   exportación sea más reciente.
   """,
   .helpSync: """
-  lanternly sync [--json]
+  lanternly sync [--again] [--json]
   Envía lo pendiente y recibe lo nuevo. El servidor es el de VIRGA_ENDPOINT o el de los ajustes de la cuenta.
+  --again envía un diario que se quitó del servidor a propósito.
   """,
   .helpWatch: """
   lanternly watch

@@ -21,7 +21,7 @@ package enum Text: String, CaseIterable, Sendable {
   case importNotFound, importBrokenJSON, importNotAnExport, importBrokenArchive, importUnsafeArchive, importTooLarge
 
   // Syncing.
-  case syncDone, syncSent, syncReceived, syncWaiting, syncFailed, syncNoAccount, syncBusy, syncRefused
+  case syncDone, syncSent, syncReceived, syncWaiting, syncFailed, syncNoAccount, syncPurged, syncBusy, syncRefused
   case attachmentsMissing, moreChanges
   case errorNetwork, errorBusy, errorNoAccount, errorAccount, errorQuota, errorTooLarge, errorOther
   case watchStarted, watchEnded, watchOffline, watchOnline
@@ -29,7 +29,8 @@ package enum Text: String, CaseIterable, Sendable {
   case changeAttachmentArrived, changeAttachmentRemoved, changeSent
 
   // Status.
-  case statusNever, statusSynced, statusPending, statusUnfinished, statusAttention, statusNoAccount, statusRunning
+  case statusNever, statusSynced, statusPending, statusUnfinished, statusAttention, statusNoAccount, statusPurged,
+    statusRunning
   case statusEntries, statusPendingCounts, statusLastSuccess, statusLastSuccessNever, statusLastError, statusNextTry
   case statusNextTryByHand
   case statusConflicts, statusClockSkew, statusRecordRefused, statusHome

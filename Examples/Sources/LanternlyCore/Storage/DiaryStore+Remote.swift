@@ -131,15 +131,43 @@ extension DiaryStore {
   /// The server holds nothing of this diary (another account, a zone that was removed): all of it is sent.
   package func forgetEverything(at now: Moment) throws {
     try write { rows in
-      try rows.connection.run("UPDATE entry SET ancestor = NULL, system_fields = NULL, changed_at = NULL, sent = NULL")
-      try rows.connection.run("UPDATE attachment SET system_fields = NULL")
-      try rows.connection.run("DELETE FROM outbox")
-      try rows.connection.run("DELETE FROM entry WHERE deleted = 1")
-      let entries = try rows.connection.query("SELECT name FROM entry ORDER BY name") { $0.text(0) }
-      for name in entries { try rows.enqueue(name, .entry, .save, at: now) }
-      for stored in try rows.allAttachments() where stored.hasFile {
-        try rows.enqueue(stored.attachment.id.name, .attachment, .save, at: now)
-      }
+      try rows.forgetServer()
+      try rows.sendEverything(at: now)
+    }
+  }
+
+  /// The user had the diary taken off the server: it stays here, and nothing of it is sent.
+  package func stopAfterPurge(at now: Moment) throws {
+    try write { rows in
+      try rows.forgetServer()
+      try rows.updateNotes { $0.purged = $0.purged ?? now }
+    }
+  }
+
+  /// After a purge the user wants the diary on the server all the same.
+  package func beginAgain(at now: Moment) throws {
+    try write { rows in
+      try rows.forgetServer()
+      try rows.updateNotes { $0.purged = nil }
+      try rows.sendEverything(at: now)
+    }
+  }
+}
+
+extension DiaryRows {
+  fileprivate func forgetServer() throws {
+    try connection.run("UPDATE entry SET ancestor = NULL, system_fields = NULL, changed_at = NULL, sent = NULL")
+    try connection.run("UPDATE attachment SET system_fields = NULL")
+    try connection.run("DELETE FROM outbox")
+    try connection.run("DELETE FROM entry WHERE deleted = 1")
+    try set("zone-made", nil)
+  }
+
+  fileprivate func sendEverything(at now: Moment) throws {
+    let entries = try connection.query("SELECT name FROM entry ORDER BY name") { $0.text(0) }
+    for name in entries { try enqueue(name, .entry, .save, at: now) }
+    for stored in try allAttachments() where stored.hasFile {
+      try enqueue(stored.attachment.id.name, .attachment, .save, at: now)
     }
   }
 }

@@ -17,6 +17,8 @@ package struct SyncNotes: Hashable, Sendable, Codable {
   package var lastError: Failure?
   package var nextTry: Moment?
   package var hasNoAccount = false
+  /// When this device heard that the user had the diary taken off the server. Nothing is synced until the user says so.
+  package var purged: Moment?
   /// The account's user, to notice another one.
   package var user: String?
   /// The server's clock minus this device's.
@@ -37,6 +39,8 @@ package struct DiaryStatus: Hashable, Sendable {
     /// The last sync failed, or the server refused a record.
     case attention
     case noAccount
+    /// The user had the diary taken off the server; what is here stays here.
+    case purged
   }
 
   package var entries = 0
@@ -54,6 +58,7 @@ package struct DiaryStatus: Hashable, Sendable {
 
   package var state: State {
     if notes.hasNoAccount { return .noAccount }
+    if notes.purged != nil { return .purged }
     if notes.lastError != nil || !refused.isEmpty { return .attention }
     if notes.lastSuccess == nil { return isBegun ? .pending : .neverSynced }
     return pendingSaves + pendingDeletions + missingFiles > 0 ? .pending : .synced
@@ -98,13 +103,7 @@ extension DiaryStore {
 
   package func notes() throws -> SyncNotes { try read { try $0.notes() } }
 
-  package func updateNotes(_ change: (inout SyncNotes) -> Void) throws {
-    try write { rows in
-      var notes = try rows.notes()
-      change(&notes)
-      try rows.set("sync-notes", Array(try StoredJSON.text(notes).utf8))
-    }
-  }
+  package func updateNotes(_ change: (inout SyncNotes) -> Void) throws { try write { try $0.updateNotes(change) } }
 
   package func outbox() throws -> [OutboxRow] { try read { try $0.outbox() } }
 
@@ -120,5 +119,11 @@ extension DiaryRows {
   func notes() throws -> SyncNotes {
     guard let bytes = try setting("sync-notes") else { return SyncNotes() }
     return try StoredJSON.value(String(decoding: bytes, as: UTF8.self))
+  }
+
+  func updateNotes(_ change: (inout SyncNotes) -> Void) throws {
+    var notes = try notes()
+    change(&notes)
+    try set("sync-notes", Array(try StoredJSON.text(notes).utf8))
   }
 }

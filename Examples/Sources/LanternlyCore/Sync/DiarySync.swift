@@ -67,6 +67,11 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
 
   /// Makes the engine's list what the outbox says.
   func refill(_ engine: CKSyncEngine) throws {
+    if try store.notes().purged != nil {
+      engine.state.remove(pendingDatabaseChanges: engine.state.pendingDatabaseChanges)
+      engine.state.remove(pendingRecordZoneChanges: engine.state.pendingRecordZoneChanges)
+      return
+    }
     if try store.setting("zone-made") == nil {
       engine.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: DiaryRecord.zoneID))])
     }
@@ -88,7 +93,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   ) async -> CKSyncEngine.RecordZoneChangeBatch? {
     guard progress.withLock({ $0.storeFailure == nil }) else { return nil }
     do {
-      return try nextBatch(context, syncEngine)
+      return try store.notes().purged == nil ? nextBatch(context, syncEngine) : nil
     } catch {
       progress.withLock { $0.storeFailure = error }
       return nil
@@ -158,7 +163,9 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
       try store.set("engine-state", Array(try JSONEncoder().encode(update.stateSerialization)))
     case .accountChange(let change): try accountChanged(change.changeType, engine)
     case .fetchedDatabaseChanges(let changes):
-      if changes.deletions.contains(where: { $0.zoneID == DiaryRecord.zoneID }) { try zoneIsGone(engine) }
+      for deletion in changes.deletions where deletion.zoneID == DiaryRecord.zoneID {
+        if deletion.reason == .purged { try zoneWasPurged(engine) } else { try zoneIsGone(engine) }
+      }
     case .fetchedRecordZoneChanges(let changes): try fetched(changes, engine)
     case .sentDatabaseChanges(let sent): try sentZones(sent, engine)
     case .sentRecordZoneChanges(let sent): try self.sent(sent, engine)
@@ -176,8 +183,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     let known = try store.notes().user
     if let known, known != user {
       // A diary that was begun alone comes along when the device joins another account.
-      try store.forgetEverything(at: now())
-      try store.set("zone-made", nil)
+      try store.beginAgain(at: now())
     }
     try store.updateNotes { $0.user = user }
     try refill(engine)
@@ -185,8 +191,14 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
 
   /// The server lost the diary, or somebody removed its zone: a diary does not vanish for that, it is sent again.
   private func zoneIsGone(_ engine: CKSyncEngine) throws {
+    guard try store.notes().purged == nil else { return }
     try store.forgetEverything(at: now())
-    try store.set("zone-made", nil)
+    try refill(engine)
+  }
+
+  /// The user had the app's data taken off the server: nothing goes there again without their word.
+  private func zoneWasPurged(_ engine: CKSyncEngine) throws {
+    try store.stopAfterPurge(at: now())
     try refill(engine)
   }
 
@@ -199,6 +211,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     _ event: CKSyncEngine.Event.DidFetchRecordZoneChanges, _ engine: CKSyncEngine
   ) throws {
     guard event.zoneID == DiaryRecord.zoneID else { return }
+    if event.error?.code == .userDeletedZone { return try zoneWasPurged(engine) }
     if event.error?.code == .changeTokenExpired {
       progress.withLock { $0.namesSeen = [] }
     } else if event.error == nil, let seen = progress.withLock({ $0.namesSeen }) {
@@ -333,7 +346,8 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
       var changes = RemoteChanges()
       add(server, to: &changes)
       try take(changes, engine)
-    case .zoneNotFound, .userDeletedZone: try zoneIsGone(engine)
+    case .zoneNotFound: try zoneIsGone(engine)
+    case .userDeletedZone: try zoneWasPurged(engine)
     case .unknownItem:
       if isEntry { try store.forget(EntryID(name), at: now()) } else { try store.forget(AttachmentID(name), at: now()) }
     case .referenceViolation where !isEntry:

@@ -24,12 +24,14 @@ struct DiarySyncRun {
       report.hasNoAccount = true
       return report
     }
+    // Whoever had the diary taken off the server does not want it there again with the next sync.
+    if try store.notes().purged != nil { return report }
     try store.retryRefused()
     let sync = try DiarySync(store: store, now: now, telling: telling)
     let engine = try sync.makeEngine(isAutomatic: false)
     do {
       try await exchange(sync, engine, &report)
-      try await downloadMissing(sync, container.privateCloudDatabase)
+      if try store.notes().purged == nil { try await downloadMissing(sync, container.privateCloudDatabase) }
     } catch let error as CKError {
       report.failure = failure(error)
       if error.code == .notAuthenticated {
@@ -49,7 +51,7 @@ struct DiarySyncRun {
       notes.hasNoAccount = hasNoAccount
       notes.lastError = outcome
       notes.nextTry = nil
-      if outcome == nil { notes.lastSuccess = time }
+      if outcome == nil && notes.purged == nil { notes.lastSuccess = time }
     }
     return report
   }
