@@ -13,7 +13,11 @@ extension CallContext {
   mutating func makeSecret() -> String { RandomText.secret(using: &random) }
 
   /// The caller's mark on what it writes now.
-  func stamp(by user: UserName) -> RecordStamp { RecordStamp(time: now, user: user, device: principal.deviceName) }
+  /// - Parameter earlier: That of the version that is replaced. A server's clock may be set back; the times of one record's
+  ///   versions do not follow it, since clients take the later one for the newer.
+  func stamp(by user: UserName, after earlier: RecordStamp? = nil) -> RecordStamp {
+    RecordStamp(time: earlier.map { max(now, $0.time) } ?? now, user: user, device: principal.deviceName)
+  }
 }
 
 /// Texts that nobody can guess, from dice that are handed in.

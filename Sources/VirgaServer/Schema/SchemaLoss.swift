@@ -64,7 +64,7 @@ extension WriteTransaction {
     zone.sequence += 1
     var next = record
     next.sequence = zone.sequence
-    next.modified = context.stamp(by: record.modified.user)
+    next.modified = context.stamp(by: record.modified.user, after: record.modified)
     (next.assetChecksums, next.references) = ([], [])
     if let fields = loss.fields[record.type], !loss.types.contains(record.type) {
       try next.drop(fields)

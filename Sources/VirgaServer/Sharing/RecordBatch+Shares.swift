@@ -17,7 +17,7 @@ extension RecordBatch {
     try state.apply(change.shareChange, context: &context)
     try state.keep(change.unknownMembers)
     let fields = try shareFields(change, live: live, replaces: entry.operation.kind.replaces)
-    let stamp = context.stamp(by: user)
+    let stamp = context.stamp(by: user, after: newest?.modified)
     var record = StoredRecord(
       name: entry.name, type: .share, sequence: 0, created: live?.created ?? stamp, modified: stamp,
       fieldsJSON: fields.contains { $0.field.isEncrypted }
@@ -167,7 +167,7 @@ extension RecordBatch {
   /// The record as a new version with the same content. What a store does not give back is found in its fields.
   private func renewed(_ record: StoredRecord, context: CallContext) throws -> StoredRecord {
     var next = record
-    next.modified = context.stamp(by: access.user ?? .defaultOwner)
+    next.modified = context.stamp(by: access.user ?? .defaultOwner, after: record.modified)
     let fields = record.hasAssets || record.hasReferences ? try seal.fields(of: record) : Fields()
     (next.assetChecksums, next.references) = fields.claims(parent: record.parent)
     return next

@@ -92,7 +92,7 @@ extension WriteTransaction {
     var next = share
     row.sequence += 1
     next.sequence = row.sequence
-    next.modified = context.stamp(by: user)
+    next.modified = context.stamp(by: user, after: share.modified)
     next.unknownMembers = state.unknownMembers
     try put(next, in: row, replacing: share, keepsVersion: true)
     return next

@@ -115,7 +115,7 @@ extension Service {
     row.sequence += 1
     var next = live
     next.sequence = row.sequence
-    next.modified = context.stamp(by: user)
+    next.modified = context.stamp(by: user, after: live.modified)
     next.fieldsJSON = fields.storedJSON
     (next.assetChecksums, next.references) = fields.claims(parent: live.parent)
     try transaction.put(next, in: row, replacing: live, keepsVersion: true)

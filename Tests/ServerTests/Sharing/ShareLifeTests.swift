@@ -52,6 +52,22 @@ struct ShareLifeTests {
     #expect(try harness.modify(.update("diary", tag: before, .text("x"))).code == .conflict)
   }
 
+  @Test func timesOfASharesVersionsNeverGoBackThoughTheServersClockDoes() throws {
+    let world = try ShareWorld()
+    let harness = world.harness
+    let start = harness.now
+    harness.now = start + .seconds(-10)
+    let share = try world.share(invited: [ShareWorld.invitation("_bob")])
+    #expect(try #require(try harness.record("root")).modified.time == start)
+    harness.now = start + .seconds(-20)
+    #expect(try world.accept(share) == nil)
+    let joined = try #require(try harness.record("Share-1"))
+    #expect(joined.tag != share.tag && joined.modified.time == share.modified.time)
+    let change = ShareWorld.shareOperation(of: nil, open: .readOnly)
+      .with { ($0.kind, $0.record.tag) = (.update, joined.tag) }
+    #expect(try #require(try harness.modify(change).record).modified.time == share.modified.time)
+  }
+
   @Test func rootAndShareMayBeMadeTogether() throws {
     let harness = try Harness.withZone()
     let results = try harness.modify([
