@@ -289,7 +289,7 @@ extension RecordBatch {
     schemas.keep(merge.schema)
     spentReceipts = merge.assets.spent
 
-    let stamp = context.stamp(by: access.user ?? .defaultOwner)
+    let stamp = context.stamp(by: access.user ?? .defaultOwner, after: newest?.modified)
     var record = StoredRecord(
       name: entry.name, type: type, sequence: 0, created: live?.created ?? stamp, modified: stamp,
       fieldsJSON: merge.hasEncryptedFields ? try seal.seal(merge.fieldsJSON, of: entry.name) : merge.fieldsJSON)
@@ -408,7 +408,7 @@ extension RecordBatch {
     row.sequence += 1
     var tombstone = StoredRecord(
       name: record.name, type: record.type, sequence: row.sequence, created: record.created,
-      modified: context.stamp(by: access.user ?? .defaultOwner), fieldsJSON: Array("{}".utf8))
+      modified: context.stamp(by: access.user ?? .defaultOwner, after: record.modified), fieldsJSON: Array("{}".utf8))
     tombstone.isDeleted = true
     try transaction.put(tombstone, in: row, replacing: record, keepsVersion: true)
     events.append(RecordEvent(.deleted, record))

@@ -157,6 +157,22 @@ import VirgaWire
     #expect(second.modified == RecordStamp(time: harness.now, user: "_alice", device: "laptop"))
   }
 
+  @Test func timesOfVersionsNeverGoBackThoughTheServersClockDoes() throws {
+    let harness = try Harness.withZone()
+    let start = harness.now
+    let first = try harness.modify(.create("r")).record!
+    harness.now = start + .seconds(-10)
+    let second = try harness.modify(.update("r", tag: first.tag, ["t": .string("second")])).record!
+    #expect(second.created == first.created && second.modified.time == start)
+    harness.now = start + .seconds(20)
+    _ = try harness.modify(.delete("r", tag: second.tag))
+    harness.now = start
+    let third = try harness.modify(.create("r")).record!
+    #expect(third.modified.time == start + .seconds(20) && third.created == third.modified)
+    harness.now = start + .seconds(21)
+    #expect(try harness.modify(.update("r", tag: third.tag)).record!.modified.time == harness.now)
+  }
+
   @Test func savingAChildLeavesItsParentsTagAlone() throws {
     // C42
     let harness = try Harness.withZone()
