@@ -29,7 +29,9 @@ extension Location {
     // A little more than needed, so that rounding never loses a place; the exact distance is checked afterwards.
     let angle = min(.pi, max(0, distance) / Self.earthRadiusMetres * 1.000_001 + 1e-9)
     let (south, north) = (latitude - angle * 180 / .pi, latitude + angle * 180 / .pi)
-    let everywhere = (max(-90, south)...min(90, north), -180.0...180.0)
+    // A latitude that no place on Earth has is taken for the pole beside it.
+    func onEarth(_ degrees: Double) -> Double { max(-90, min(90, degrees)) }
+    let everywhere = (onEarth(south)...onEarth(north), -180.0...180.0)
     guard south > -90, north < 90, angle < .pi / 2 else { return everywhere }
     let span = asin(min(1, sin(angle) / cos(latitude.radians))) * 180 / .pi
     guard span < 179 else { return everywhere }

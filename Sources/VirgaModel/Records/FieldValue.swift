@@ -76,6 +76,9 @@ public struct Location: Hashable, Sendable {
     self.latitude = latitude
     self.longitude = longitude
   }
+
+  /// Whether there is such a place: both degrees are in their ranges.
+  public var isOnEarth: Bool { (-90...90).contains(latitude) && (-180...180).contains(longitude) }
 }
 
 /// An asset as the protocol describes it: the bytes themselves travel by their own URLs.

@@ -115,6 +115,7 @@ struct CheckedQuery {
         "Field '\(field.name)' has a value type of \(fieldType.errorName): "
           + "relativeLocation is needed to sort by a LOCATION, and only then")
     }
+    if sort.origin?.isOnEarth == false { throw ServiceError.notOnEarth(field.name) }
     return checked
   }
 }

@@ -62,6 +62,7 @@ struct FilterValue {
   }
 
   private func element(_ given: FieldValue) throws -> FieldValue {
+    if case .location(let place) = given, !place.isOnEarth { throw ServiceError.notOnEarth(field.name) }
     switch (given, scalar) {
     case (.string, .string), (.int64, .int64), (.double, .double), (.timestamp, .timestamp), (.bytes, .bytes),
       (.location, .location), (.int64, nil), (.double, nil):
@@ -93,5 +94,11 @@ struct FilterValue {
   private func mismatch(isList: Bool) -> ServiceError {
     .badRequest(
       "Invalid value, expected type \(typeName)\(isList ? "_LIST" : ""). It is compared with field '\(field.name)'.")
+  }
+}
+
+extension ServiceError {
+  static func notOnEarth(_ field: FieldName) -> ServiceError {
+    .badRequest("field '\(field)': a latitude is from -90 to 90 and a longitude from -180 to 180 degrees")
   }
 }

@@ -78,6 +78,8 @@ struct RecordMerge {
     case .referenceList(let list): field.value = .referenceList(try list.map(local))
     case .double(let number): try checkFinite(number, change.name)
     case .doubleList(let list): try list.forEach { try checkFinite($0, change.name) }
+    case .location(let place): try check(place, change.name)
+    case .locationList(let list): try list.forEach { try check($0, change.name) }
     default: break
     }
     newReferences += field.value.indexedReferences
@@ -101,6 +103,10 @@ struct RecordMerge {
   /// JSON has no other numbers, and neither has the protocol.
   private func checkFinite(_ number: Double, _ field: FieldName) throws {
     if !number.isFinite { throw ServiceError.badRequest("field '\(field)' holds a number that is not finite") }
+  }
+
+  private func check(_ place: Location, _ field: FieldName) throws {
+    if !place.isOnEarth { throw ServiceError.notOnEarth(field) }
   }
 
   /// A reference as it is stored: in the record's own zone, which therefore need not be named.

@@ -138,7 +138,7 @@ struct QueryPagingTests {
           [
             "group": .int64(Int64(number % (count / 20))), "day": .int64(Int64(number)),
             "text": .string("word\(number % 300) common"), "half": .int64(Int64(number % 2)),
-            "place": .location(Location(latitude: Double(number % 100), longitude: Double(number / 100))),
+            "place": .location(Location(latitude: Double(number % 100 - 10), longitude: Double(number / 100))),
           ])
       })
     let group = QueryFilter("group", .equals, .int64(7))

@@ -191,6 +191,31 @@ struct QueryRuleTests {
     }
   }
 
+  /// Degrees that no place has are refused wherever they are written, and stop nobody.
+  @Test(arguments: [(91, 0), (-91, 0), (200, 0), (-200, 0), (1e300, 0), (0, 181), (0, -1e300)] as [(Double, Double)])
+  func placesLieOnEarth(latitude: Double, longitude: Double) async throws {
+    let (place, nowhere) = (Location(latitude: 1, longitude: 2), Location(latitude: latitude, longitude: longitude))
+    let world = try await Self.world(["where": .location(place), "places": .locationList([place])])
+    let near = QueryFilter("where", .near, .location(nowhere), distance: 10)
+    let here = QueryFilter("where", .near, .location(place), distance: 10)
+    let queries = [
+      Query("Entry", filters: [near]), Self.one("where", .equals, .location(nowhere)),
+      Self.one("where", .isIn, .locationList([place, nowhere])), Self.one("places", .listContains, .location(nowhere)),
+      Query("Entry", filters: [here], sorts: [QuerySort("where", origin: nowhere)]),
+    ]
+    for query in queries {
+      #expect(try await world.failure(query)?.reason.contains("from -90 to 90") == true)
+    }
+    for value in [FieldValue.location(nowhere), .locationList([place, nowhere])] {
+      let refused = try await world.save([.create("x", [value.listMembers == nil ? "where" : "places": value])])
+      #expect(refused[0].failure?.error.reason.contains("from -90 to 90") == true)
+    }
+    // Of what is stored already a box can still be told.
+    let box = nowhere.box(around: 10)
+    #expect(box.latitudes.lowerBound >= -90 && box.latitudes.upperBound <= 90)
+    #expect(!PlaceKey.ranges(around: nowhere, distance: .infinity).isEmpty)
+  }
+
   /// C83: a long list of values is one query, up to a limit that says so.
   @Test(arguments: StoreKind.allCases)
   func fiveThousandValuesAreOneQuery(kind: StoreKind) async throws {
