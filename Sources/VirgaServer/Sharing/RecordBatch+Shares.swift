@@ -60,7 +60,8 @@ extension RecordBatch {
 
   // MARK: Beginning
 
-  /// Joins each share that the request makes to its root.
+  /// Joins each share that the request makes to its root. From then on a share fails only with a root that the request
+  /// names; what else could refuse it has been asked before.
   mutating func beginShares(context: inout CallContext) throws {
     var others: [(share: RecordName, root: RecordName?)]?
     for entry in entries {
@@ -95,6 +96,11 @@ extension RecordBatch {
       return setAddress(known?.shortGUID ?? context.makeShortGUID(), of: save, root: nil)
     }
     guard name != .zoneShare else { throw ServiceError.badRequest("the share of a zone has no root record") }
+    if let index = indexByName[stated.name], case .failure = entries[index].outcome {
+      // Of an atomic batch nothing is written anyway; who only names a failed record is not to blame.
+      if isAtomic { return }
+      throw ServiceError.badRequest("\(Reason.noRecordToShare): '\(stated.name)'")
+    }
     guard var root = try planned(stated.name), root.type != .share else {
       throw ServiceError.badRequest("\(Reason.noRecordToShare): '\(stated.name)'")
     }
@@ -211,6 +217,7 @@ extension RecordBatch {
 
   /// In a batch that is not atomic a root may fail after its share was joined to it.
   private mutating func failSharesWithoutRoot() throws {
+    if isAtomic { return }
     for entry in entries {
       guard case .save(let save) = entry.outcome, save.beginsShare, let root = save.record.share?.recordName,
         let rootIndex = indexByName[root], case .failure = entries[rootIndex].outcome

@@ -62,11 +62,12 @@ extension ReadTransaction {
 
   /// The live share records of a zone.
   func liveShares(of zone: ZoneRow) throws -> [StoredRecord] {
-    try shareAddresses(of: zone.name, in: zone.database).compactMap { address in
-      guard let record = try record(address.share, in: zone), !record.isDeleted, record.type == .share else {
-        return nil
-      }
-      return record
-    }
+    try shareAddresses(of: zone.name, in: zone.database).compactMap { try liveShare($0.share, in: zone) }
+  }
+
+  /// The live share record of that name.
+  func liveShare(_ name: RecordName, in zone: ZoneRow) throws -> StoredRecord? {
+    guard let record = try record(name, in: zone), !record.isDeleted, record.type == .share else { return nil }
+    return record
   }
 }

@@ -41,7 +41,7 @@ struct ShareConsequences {
     var states: [RecordName: ShareState] = [:]
     for share in ended { states[share.name] = try ShareState(share) }
     for (name, noted) in try touchedShares(by: batch, row: row) {
-      if states[name] == nil, let share = try transaction.record(name, in: row), !share.isDeleted {
+      if states[name] == nil, let share = try transaction.liveShare(name, in: row) {
         states[name] = try ShareState(share)
       }
       if let state = states[name] { try book.touch(state, noting: noted, in: row) }

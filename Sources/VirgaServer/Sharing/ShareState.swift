@@ -22,7 +22,9 @@ struct ShareState: Hashable {
   }
 
   init(_ record: StoredRecord) throws {
-    precondition(record.type == .share, "only a share's record tells of a share")
+    guard record.type == .share else {
+      throw StoreError.damaged("record '\(record.name)' stands where a share belongs")
+    }
     var details = ShareDetails(participants: [])
     var others: [UInt8] = []
     do {

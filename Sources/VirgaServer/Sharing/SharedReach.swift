@@ -19,9 +19,7 @@ final class SharedReach {
     self.zone = zone
     tree = ShareTree(of: row, in: transaction)
     for name in zone.shares {
-      guard let record = try transaction.record(name, in: row), !record.isDeleted, record.type == .share else {
-        continue
-      }
+      guard let record = try transaction.liveShare(name, in: row) else { continue }
       let state = try ShareState(record)
       guard let participant = state.participant(zone.user), participant.acceptanceStatus == .accepted else { continue }
       let grant = Grant(

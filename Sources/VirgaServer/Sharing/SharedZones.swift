@@ -68,7 +68,7 @@ extension Service {
     row.databaseSequence = database.sequence
     var book = ShareBook(transaction)
     for name in shared.shares {
-      guard let share = try transaction.record(name, in: row), !share.isDeleted, share.type == .share else { continue }
+      guard let share = try transaction.liveShare(name, in: row) else { continue }
       try transaction.take(user, outOf: share, row: &row, &book, context: context)
     }
     try book.write(row: &row, context: &context)

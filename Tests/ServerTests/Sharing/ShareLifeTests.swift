@@ -339,4 +339,66 @@ struct ShareLifeTests {
     #expect(parts[0].code == nil || parts[0].code == .badRequest)
     #expect((try world.harness.record("root")?.share == nil) == (parts[0].code != nil))
   }
+
+  /// In a batch that is not atomic, others may succeed.
+  @Test func aShareFailsWithItsRootAndLeavesNothingBehind() throws {
+    let world = try ShareWorld()
+    let harness = world.harness
+    let results = try harness.modify(
+      [ShareWorld.shareOperation(), .update("root", tag: "zz", .text("x")), .create("other")], atomic: false)
+    #expect(results.map(\.code) == [.badRequest, .conflict, nil])
+    #expect(try harness.record("root")?.share == nil)
+    #expect(try harness.record("Share-1") == nil)
+
+    // The name is free for any record, also while another record of the zone is shared.
+    try world.share(of: "diary", name: "Share-2")
+    #expect(try harness.modify(.create("Share-1")).code == nil)
+    #expect(try harness.modify(.force("root", .text("y"))).code == nil)
+    #expect(try world.share(of: "root", name: "Share-3").share?.recordName == "root")
+  }
+
+  /// Of an atomic batch all fail with the one that is to blame.
+  @Test func aShareIsNotToBlameForItsRootInAnAtomicBatch() throws {
+    let world = try ShareWorld()
+    let results = try world.harness.modify([ShareWorld.shareOperation(), .update("root", tag: "zz", .text("x"))])
+    #expect(results.map(\.code) == [.atomicError, .conflict])
+    let unmade = try world.harness.modify([
+      ShareWorld.shareOperation(of: "new"), .create("new", ["bad name!": .int64(1)]),
+    ])
+    #expect(unmade.map(\.code) == [.atomicError, .badRequest])
+    #expect(try world.harness.record("root")?.share == nil)
+  }
+
+  @Test func aShareThatTheQuotaRefusesLeavesItsRootAlone() throws {
+    let world = try ShareWorld()
+    world.harness.service.quotas = Quotas(userBytes: 1_000)
+    let picture = FieldValue.string(String(repeating: "x", count: 2_000))
+    let share = ShareWorld.shareOperation().with {
+      $0.record.fields.append(FieldChange("picture", Field(picture)))
+    }
+    let results = try world.harness.modify([share, .create("other")], atomic: false)
+    #expect(results.map(\.code) == [.quotaExceeded, nil])
+    #expect(try world.harness.record("root")?.share == nil)
+    #expect(try world.harness.modify(.force("root", .text("y"))).code == nil)
+  }
+
+  /// A link that leads to no share, from whatever older version wrote it, costs nobody the record.
+  @Test func aRecordInAShareThatIsNoneCanBeSaved() throws {
+    let world = try ShareWorld()
+    try world.share(of: "diary", name: "Share-2")
+    _ = try world.harness.modify(.create("Share-1"))
+    try world.harness.write { transaction in
+      let key = DatabaseKey(container: "iCloud.test", environment: .development, owner: "_alice")
+      var row = try transaction.zone("Diary", in: key)!
+      let live = try transaction.record("root", in: row)!
+      row.sequence += 1
+      var next = live
+      next.sequence = row.sequence
+      next.share = Reference(recordName: "Share-1")
+      try transaction.put(next, in: row, replacing: live, keepsVersion: true)
+      try transaction.put(&row)
+    }
+    #expect(try world.harness.modify(.force("root", .text("y"))).code == nil)
+    #expect(try world.harness.modify(.force("a", .text("y"))).code == nil)
+  }
 }
