@@ -32,6 +32,9 @@ public enum Limits {
   public static let deleteSelfReferencesMax = 750
   /// Records deleted because one of them was, in one request.
   public static let cascadedDeletionsMax = 50_000
+  /// Records that enter or leave a share together; the views of its participants begin anew beyond that, and a record
+  /// with more below it does not move.
+  public static let shareNotesMax = 50_000
   /// Fields of one record type in a schema.
   public static let fieldsPerRecordTypeMax = 2_000
   /// Levels of arrays and objects in one JSON text.

@@ -209,6 +209,75 @@ struct StoreContractTests {
     #expect(try await store.read { try $0.changes(in: zone) } == [stored("a", 2)])
   }
 
+  /// A part that throws is undone alone, with the parts in it, whatever the body does before and after.
+  @Test(arguments: StoreKind.allCases)
+  func aPartOfABodyIsUndoneAlone(kind: StoreKind) async throws {
+    let store = try kind.open()
+    try await store.write { (transaction) throws in
+      let zone = try transaction.makeZone()
+      try transaction.save(stored("a", 1), in: zone)
+    }
+    @Sendable func isStopped(_ part: () throws -> Void) throws -> Bool {
+      do {
+        try part()
+        return false
+      } catch is Stop {
+        return true
+      }
+    }
+    // Twice: rows that were read from the file, and rows that the writer knows.
+    for round in 1...2 as ClosedRange<Int64> {
+      let (before, after) = try await store.write { (transaction) throws -> (StoreContents, StoreContents) in
+        func contents() throws -> StoreContents {
+          try StoreContents(transaction, names: ["a", "b", "c"], owners: ["o"])
+        }
+        var zone = try #require(try transaction.zone("Notes", in: diary))
+        zone.sequence = 10 * round
+        try transaction.put(&zone)
+        try transaction.put(Entity(.account, key: "k\(round)", owner: "o", value: [1]))
+        let before = try contents()
+        let isOuterStopped = try isStopped {
+          try transaction.attempt {
+            var zone = zone
+            zone.sequence += 1
+            zone.sharing = .hierarchies
+            try transaction.put(&zone)
+            try transaction.save(stored("a", zone.sequence), in: zone)
+            try transaction.attempt {
+              try transaction.save(stored("b", zone.sequence + 1), in: zone)
+              var database = try #require(try transaction.database(diary))
+              database.sequence += 1
+              try transaction.put(database)
+            }
+            let isInnerStopped = try isStopped {
+              try transaction.attempt {
+                try transaction.removeRecords(of: zone)
+                throw Stop()
+              }
+            }
+            #expect(isInnerStopped)
+            #expect(try transaction.record("b", in: zone)?.sequence == zone.sequence + 1)
+            try transaction.removeEntity(.account, key: "k\(round)")
+            _ = try transaction.makeZone("Other")
+            throw Stop()
+          }
+        }
+        #expect(isOuterStopped)
+        #expect(try contents() == before)
+        #expect(try transaction.zone("Notes", in: diary) == zone)
+        let value = try transaction.attempt {
+          try transaction.save(stored("c", zone.sequence), in: zone)
+          return 7
+        }
+        #expect(value == 7)
+        return (before, try contents())
+      }
+      #expect(before != after)
+      let kept = try await store.read { try StoreContents($0, names: ["a", "b", "c"], owners: ["o"]) }
+      #expect(kept == after)
+    }
+  }
+
   @Test(arguments: StoreKind.allCases)
   func aNameIsTakenAlsoByADeletedRecordAndNothingOfThePutStays(kind: StoreKind) async throws {
     let store = try kind.open()

@@ -10,6 +10,13 @@ func itemResult<Value>(failure: (ServiceError) -> Value, _ body: () throws -> Va
   }
 }
 
+extension WriteTransaction {
+  /// The same for an item that writes; of one that fails nothing stays.
+  func itemResult<Value>(failure: (ServiceError) -> Value, _ body: () throws -> Value) throws -> Value {
+    try VirgaServer.itemResult(failure: failure) { try attempt(body) }
+  }
+}
+
 extension Limits {
   /// - Throws: `limitExceeded`, saying what there are too many of.
   static func check(_ count: Int, atMost limit: Int, _ what: @autoclosure () -> String) throws {

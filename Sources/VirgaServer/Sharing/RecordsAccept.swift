@@ -26,7 +26,7 @@ extension Service {
     var results: [ShareResult] = []
     for shortGUID in request.shortGUIDs {
       results.append(
-        try itemResult(failure: { .failure(shortGUID, $0) }) {
+        try transaction.itemResult(failure: { .failure(shortGUID, $0) }) {
           var place = try SharePlace(shortGUID, in: transaction, context: context)
           if place.owner != user { try place.accept(user, in: transaction, context: &context) }
           let participant = try place.participant(user)

@@ -3,15 +3,19 @@ import VirgaWire
 
 /// Carries what happens to the shares of one zone to their participants: whose view changes, and by what.
 ///
-/// The changes are collected first and told once, when the zone's records have been written.
+/// The changes are collected first and told once, when the zone's records have been written. Nothing of it is refused:
+/// whoever may leave or end a share can, however much lies in it.
 struct ShareBook {
   private let transaction: any WriteTransaction
   private var views: [UserName: View] = [:]
+  /// The records of each share that was asked for; `nil` for more than can be noted.
+  private var contents: [RecordName: [RecordName]?] = [:]
 
   private struct View {
     var zone: SharedZone
     var names: Set<RecordName> = []
-    var isNew = false
+    /// Shares that came or went while the view stays: all of their records are noted.
+    var moved: [StoredRecord] = []
   }
 
   init(_ transaction: any WriteTransaction) { self.transaction = transaction }
@@ -35,7 +39,7 @@ struct ShareBook {
     if view.zone.isDeleted {
       view.zone.incarnation = context.makeIncarnation()
     } else if !view.zone.shares.contains(share.name) {
-      view.names.formUnion(try records(of: share, in: row))
+      view.moved.append(share)
     }
     if !view.zone.shares.contains(share.name) { view.zone.shares.append(share.name) }
     views[user] = view
@@ -45,32 +49,53 @@ struct ShareBook {
   mutating func leave(_ user: UserName, _ share: StoredRecord, in row: ZoneRow) throws {
     guard var view = try view(of: user, in: row), view.zone.shares.contains(share.name) else { return }
     view.zone.shares.removeAll { $0 == share.name }
-    view.names.formUnion(try records(of: share, in: row))
+    view.moved.append(share)
     views[user] = view
   }
 
-  /// The share is over for all. To be told while the records below its root still are.
+  /// The share is over for all.
   mutating func end(_ share: StoredRecord, in row: ZoneRow) throws {
     for user in try ShareState(share).members { try leave(user, share, in: row) }
   }
 
-  /// Writes the views that changed, and gives the names that they note their numbers in the zone's sequence.
+  /// Writes the views that changed, and gives the names that they note their numbers in the zone's sequence. To be done
+  /// while the records below the shares' roots still are.
   /// - Parameter events: What happened to the zone's records.
   mutating func write(row: inout ZoneRow, events: [RecordEvent] = [], context: inout CallContext) throws {
     for user in views.keys.sorted() {
-      guard let view = views[user] else { continue }
+      guard var view = views[user] else { continue }
       if view.zone.isDeleted {
-        for entity in try transaction.entities(.shareNote, owner: view.zone.key) {
-          try transaction.removeEntity(.shareNote, key: entity.key)
+        try removeNotes(of: view.zone)
+      } else if let names = try names(toNoteIn: view, row) {
+        if !names.isEmpty {
+          let note = ShareNote(zoneKey: view.zone.key, first: row.sequence + 1, names: names)
+          row.sequence += Int64(names.count)
+          try transaction.put(note.entity)
         }
-      } else if !view.names.isEmpty {
-        let note = ShareNote(zoneKey: view.zone.key, first: row.sequence + 1, names: view.names.sorted())
-        row.sequence += Int64(note.names.count)
-        try transaction.put(note.entity)
+      } else {
+        // Its reader begins anew and finds what there is.
+        view.zone.incarnation = context.makeIncarnation()
+        try removeNotes(of: view.zone)
       }
       try transaction.putChanged(view.zone, events: events, context: &context)
     }
     views = [:]
+  }
+
+  /// `nil` for more than can be noted.
+  private mutating func names(toNoteIn view: View, _ row: ZoneRow) throws -> [RecordName]? {
+    var names = view.names
+    for share in view.moved {
+      guard let records = try records(of: share, in: row) else { return nil }
+      names.formUnion(records)
+    }
+    return names.count > Limits.shareNotesMax ? nil : names.sorted()
+  }
+
+  private func removeNotes(of zone: SharedZone) throws {
+    for entity in try transaction.entities(.shareNote, owner: zone.key) {
+      try transaction.removeEntity(.shareNote, key: entity.key)
+    }
   }
 
   private func view(of user: UserName, in row: ZoneRow) throws -> View? {
@@ -78,9 +103,13 @@ struct ShareBook {
     return try transaction.sharedZone(row.name, in: row.database, for: user).map { View(zone: $0) }
   }
 
-  private func records(of share: StoredRecord, in row: ZoneRow) throws -> [RecordName] {
+  private mutating func records(of share: StoredRecord, in row: ZoneRow) throws -> [RecordName]? {
     guard let root = share.share?.recordName else { return [] }
-    return try [share.name, root] + transaction.descendants(of: [root], in: row)
+    if let known = contents[share.name] { return known }
+    let below = try transaction.descendants(of: [root], in: row, atMost: Limits.shareNotesMax)
+    let records = below.map { [share.name, root] + $0 }
+    contents.updateValue(records, forKey: share.name)
+    return records
   }
 }
 

@@ -76,7 +76,11 @@ struct ShareConsequences {
       let after = try tree.share(of: save.record)
       if let after { touched[after, default: []] += [] }
       guard !save.isNew, save.record.type != .share, after != before[save.record.name] else { continue }
-      let below = try batch.transaction.descendants(of: [save.record.name], in: row)
+      let limit = Limits.shareNotesMax
+      guard let below = try batch.transaction.descendants(of: [save.record.name], in: row, atMost: limit) else {
+        throw ServiceError.limitExceeded(
+          "records that enter or leave a share together", observed: limit + 1, limit: limit)
+      }
       if let old = before[save.record.name] { touched[old, default: []] += [save.record.name] + below }
       if let after { touched[after, default: []] += below }
     }

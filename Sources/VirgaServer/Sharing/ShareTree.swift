@@ -51,21 +51,20 @@ final class ShareTree {
 }
 
 extension ReadTransaction {
-  /// The records below these by `parent`, without those that have a share of their own and what is below them.
-  func descendants(of roots: [RecordName], in zone: ZoneRow) throws -> [RecordName] {
+  /// The records below these by `parent`, without those that have a share of their own and what is below them; `nil` for
+  /// more than `limit`.
+  func descendants(of roots: [RecordName], in zone: ZoneRow, atMost limit: Int) throws -> [RecordName]? {
     var seen = Set(roots)
     var found: [RecordName] = []
     var queue = roots
     while let name = queue.popLast() {
-      for child in try references(to: name, kind: .parent, in: zone, limit: .max) where seen.insert(child).inserted {
+      let children = try references(to: name, kind: .parent, in: zone, limit: limit + 1)
+      for child in children where seen.insert(child).inserted {
         guard let record = try record(child, in: zone), record.share == nil else { continue }
         found.append(child)
         queue.append(child)
       }
-      if found.count > Limits.cascadedDeletionsMax {
-        throw ServiceError.limitExceeded(
-          "records that enter or leave a share together", observed: found.count, limit: Limits.cascadedDeletionsMax)
-      }
+      if found.count > limit || children.count > limit { return nil }
     }
     return found.sorted()
   }

@@ -21,8 +21,20 @@ final class MemoryTransaction: WriteTransaction {
     }
   }
 
-  func rollBack() {
-    for step in undo.reversed() { step() }
+  func rollBack() { rollBack(to: 0) }
+
+  private func rollBack(to count: Int) {
+    while undo.count > count { undo.removeLast()() }
+  }
+
+  func attempt<Value>(_ part: () throws -> Value) throws -> Value {
+    let count = undo.count
+    do {
+      return try part()
+    } catch {
+      rollBack(to: count)
+      throw error
+    }
   }
 
   /// After this nothing may be read or written through the transaction.

@@ -104,6 +104,9 @@ public protocol ReadTransaction: AnyObject {
 
 /// Reads and writes. What a transaction wrote it also reads.
 public protocol WriteTransaction: ReadTransaction {
+  /// Runs a part of the body: if it throws, what it wrote is undone, and the body may go on. Parts may lie in each other.
+  func attempt<Value>(_ part: () throws -> Value) throws -> Value
+
   func put(_ database: DatabaseRow) throws
   /// Inserts a row whose id is 0, giving it one, or replaces the row of that id. The row of its database comes first.
   func put(_ zone: inout ZoneRow) throws

@@ -39,7 +39,7 @@ extension Service {
       var subscription = operation.subscription
       if operation.kind == .create && subscription.id == "" { subscription.id = SubscriptionID(context.makeUUID()) }
       results.append(
-        try itemResult(failure: { .failure(subscription.id, $0) }) {
+        try transaction.itemResult(failure: { .failure(subscription.id, $0) }) {
           if let fault = operation.fault { throw fault }
           if operation.kind == .delete { return try shelf.delete(subscription.id, in: transaction) }
           return try shelf.save(

@@ -21,7 +21,7 @@ extension Service {
     var shelf = ZoneShelf(access: access, transaction: transaction)
     return .zones(
       try request.operations.map { operation in
-        try itemResult(failure: { .failure(operation.zone, $0) }) {
+        try transaction.itemResult(failure: { .failure(operation.zone, $0) }) {
           switch operation.kind {
           case .create: .zone(try shelf.create(operation.zone, context: &context))
           case .delete: .zone(try shelf.delete(operation.zone, context: &context))
@@ -103,9 +103,9 @@ private struct ZoneShelf {
     database.sequence += 1
     database.usedBytes -= row.usedBytes
     row.usedBytes = 0
-    try transaction.put(database)
     try transaction.endShares(of: &row, context: &context)
     try transaction.removeRecords(of: row)
+    try transaction.put(database)
     row.isDeleted = true
     row.deletionReason = reason
     count? -= 1

@@ -25,10 +25,16 @@ struct RowCache<Key: Hashable & Sendable, Row: Sendable> {
 
   mutating func beginJob() { before.removeAll(keepingCapacity: true) }
 
-  /// What the job changed is as it was before it. If it also wrote to the file, the file's rows are to be read again.
-  mutating func undoJob(hasWritten: Bool) {
-    for (key, row) in before.reversed() { unwritten[key] = row }
-    before = []
+  /// How many changes the job has made.
+  var changeCount: Int { before.count }
+
+  /// What the job changed after its first `count` changes is as it was. If it also wrote to the file, the file's rows are
+  /// to be read again.
+  mutating func undo(to count: Int, hasWritten: Bool) {
+    while before.count > count {
+      let (key, row) = before.removeLast()
+      unwritten[key] = row
+    }
     if hasWritten { rows = [:] }
   }
 

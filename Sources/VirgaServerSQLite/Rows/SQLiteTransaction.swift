@@ -30,9 +30,11 @@ final class SQLiteTransaction: WriteTransaction {
 
   /// After the undoing of a job: what was remembered of it may never have been.
   /// - Parameter hasWritten: Whether it wrote to the file.
-  func undoJob(hasWritten: Bool) {
-    cache.databases.undoJob(hasWritten: hasWritten)
-    cache.zones.undoJob(hasWritten: hasWritten)
+  func undoJob(hasWritten: Bool) { undoCaches(to: (0, 0), hasWritten: hasWritten) }
+
+  private func undoCaches(to counts: (databases: Int, zones: Int), hasWritten: Bool) {
+    cache.databases.undo(to: counts.databases, hasWritten: hasWritten)
+    cache.zones.undo(to: counts.zones, hasWritten: hasWritten)
     guard hasWritten else { return }
     words = WordCache()
     cache.indexes = [:]
@@ -52,6 +54,24 @@ final class SQLiteTransaction: WriteTransaction {
     try writeChangedRows()
     cache.databases.noteWritten()
     cache.zones.noteWritten()
+  }
+
+  func attempt<Value>(_ part: () throws -> Value) throws -> Value {
+    let counts = (cache.databases.changeCount, cache.zones.changeCount)
+    let changes = connection.totalChangeCount
+    try statement("SAVEPOINT part").run()
+    do {
+      let value = try part()
+      try statement("RELEASE part").run()
+      return value
+    } catch {
+      // A full disk and the like end the whole transaction; the job then fails, whatever its body does.
+      guard connection.isInTransaction else { throw error }
+      undoCaches(to: counts, hasWritten: connection.totalChangeCount != changes)
+      try statement("ROLLBACK TO part").run()
+      try statement("RELEASE part").run()
+      throw error
+    }
   }
 
   func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {

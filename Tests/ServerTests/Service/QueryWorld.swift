@@ -72,6 +72,12 @@ final class QueryWorld: Sendable {
     return results
   }
 
+  func lookUp(_ name: RecordName, user: UserName = "_alice") async throws -> RecordEnvelope? {
+    let request = RecordsLookupRequest(records: [.init(name)], zone: QueryWorld.zone)
+    guard case .records(let reply) = try await call(.recordsLookup(request), user: user) else { return nil }
+    return reply.records[0].record
+  }
+
   func page(
     _ query: Query, zone: ZoneSelector? = QueryWorld.zone, wide: Bool = false, limit: Int? = nil,
     after marker: String? = nil,
