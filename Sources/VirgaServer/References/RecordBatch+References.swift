@@ -3,27 +3,53 @@ import VirgaWire
 
 extension RecordBatch {
   /// Fails the saves whose references lead nowhere or are too many. In a batch that is not atomic, what a failed save
-  /// would have made is then missing for others, so the check is repeated until nothing more fails.
+  /// would have made is then missing for others, so those that refer to it are asked again, until nothing more fails.
   func checkReferences() throws {
-    var mayFail = entries.contains { !$0.newReferences.isEmpty }
+    guard entries.contains(where: { !$0.newReferences.isEmpty }) else { return }
     var zone = ZoneReferences(row: zone.row, transaction: transaction)
-    while mayFail {
-      mayFail = false
-      for entry in entries {
-        guard let error = try missingTarget(of: entry, &zone) else { continue }
-        entry.outcome = .failure(RecordFailure(entry.name, error))
-        mayFail = !isAtomic
+    for entry in entries {
+      if let error = try missingTarget(of: entry, &zone) { entry.outcome = .failure(RecordFailure(entry.name, error)) }
+    }
+    if !isAtomic {
+      let failed = entries.indices.filter { if case .failure = entries[$0].outcome { true } else { false } }
+      try failSources(of: failed, &zone)
+    }
+    let holders = try TargetHolders(self, &zone)
+    while true {
+      let failed = failOverfullTargets(holders)
+      if failed.isEmpty || isAtomic { return }
+      try failSources(of: failed, &zone)
+    }
+  }
+
+  /// Fails the saves that refer to what failed and is not there without it, over any number of steps.
+  private func failSources(of failed: [Int], _ zone: inout ZoneReferences) throws {
+    var sources: [RecordName: [Int]] = [:]
+    for (index, entry) in entries.enumerated() {
+      for reference in entry.newReferences where indexByName[reference.target] != nil {
+        sources[reference.target, default: []].append(index)
       }
-      if try failOverfullTargets(&zone) { mayFail = !isAtomic }
+    }
+    var queue = failed
+    while let index = queue.popLast() {
+      let target = entries[index].name
+      guard let indices = sources[target], try !exists(target, &zone) else { continue }
+      for source in indices {
+        guard case .save = entries[source].outcome else { continue }
+        entries[source].outcome = .failure(
+          RecordFailure(entries[source].name, missing(target, in: entries[source].name)))
+        queue.append(source)
+      }
     }
   }
 
   private func missingTarget(of entry: Entry, _ zone: inout ZoneReferences) throws -> ServiceError? {
-    let missing = try entry.newReferences.first { try !exists($0.target, &zone) }
-    return missing.map {
-      ServiceError(
-        .validatingReferenceError, "record '\(entry.name)' refers to record '\($0.target)', which does not exist")
-    }
+    let target = try entry.newReferences.first { try !exists($0.target, &zone) }?.target
+    return target.map { missing($0, in: entry.name) }
+  }
+
+  private func missing(_ target: RecordName, in name: RecordName) -> ServiceError {
+    ServiceError(.validatingReferenceError, "record '\(name)' refers to record '\(target)', which does not exist")
   }
 
   private func exists(_ target: RecordName, _ zone: inout ZoneReferences) throws -> Bool {
@@ -44,36 +70,32 @@ extension RecordBatch {
   }
 
   /// Counts the holders of `DELETE_SELF` references to each target that gets new ones, operation after operation.
-  private func failOverfullTargets(_ zone: inout ZoneReferences) throws -> Bool {
-    var sources: [RecordName: Set<RecordName>] = [:]
-    for reference in entries.lazy.flatMap(\.newReferences) where reference.kind == .deleteSelf {
-      guard sources[reference.target] == nil else { continue }
-      sources[reference.target] = Set(try zone.sources(of: reference.target, .deleteSelf))
-    }
-    if sources.isEmpty { return false }
-    let targets = sources.keys.sorted()
-    var hasFailed = false
-    for entry in entries {
+  /// - Returns: The entries that fail.
+  private func failOverfullTargets(_ stored: TargetHolders) -> [Int] {
+    var counts = stored.counts
+    var failed: [Int] = []
+    for (index, entry) in entries.enumerated() {
+      let held = stored.held[entry.name] ?? []
       switch entry.outcome {
-      case .delete: for target in targets { sources[target]?.remove(entry.name) }
+      case .delete: for target in held { counts[target]? -= 1 }
       case .save(let save):
-        for target in targets {
-          let refers = save.record.references.contains(StoredReference(target: target, kind: .deleteSelf))
-          if refers { sources[target]?.insert(entry.name) } else { sources[target]?.remove(entry.name) }
-        }
-        guard let overfull = overfullTarget(of: save, sources) else { continue }
-        for target in targets { sources[target]?.remove(entry.name) }
+        let targets = save.record.references.filter { $0.kind == .deleteSelf && counts[$0.target] != nil }
+        for target in held { counts[target]? -= 1 }
+        for reference in targets { counts[reference.target]? += 1 }
+        guard let overfull = overfullTarget(of: save, counts) else { continue }
+        for reference in targets { counts[reference.target]? -= 1 }
+        for target in held { counts[target]? += 1 }
         entry.outcome = .failure(RecordFailure(entry.name, overfull))
-        hasFailed = true
+        failed.append(index)
       case .leave, .nothing, .failure: break
       }
     }
-    return hasFailed
+    return failed
   }
 
-  private func overfullTarget(of save: PlannedSave, _ sources: [RecordName: Set<RecordName>]) -> ServiceError? {
+  private func overfullTarget(of save: PlannedSave, _ counts: [RecordName: Int]) -> ServiceError? {
     for reference in save.newReferences where reference.kind == .deleteSelf {
-      let count = sources[reference.target]?.count ?? 0
+      let count = counts[reference.target] ?? 0
       if count > Limits.deleteSelfReferencesMax {
         return .limitExceeded(
           "references with the action DELETE_SELF to record '\(reference.target)'", observed: count,
@@ -81,6 +103,26 @@ extension RecordBatch {
       }
     }
     return nil
+  }
+}
+
+/// Who holds `DELETE_SELF` references to the targets that a batch's saves newly refer to, as stored.
+private struct TargetHolders {
+  /// How many hold one to each target.
+  private(set) var counts: [RecordName: Int] = [:]
+  /// To which of the targets each of the batch's records holds one.
+  private(set) var held: [RecordName: [RecordName]] = [:]
+
+  init(_ batch: RecordBatch, _ zone: inout ZoneReferences) throws {
+    for entry in batch.entries {
+      for reference in entry.newReferences where reference.kind == .deleteSelf && counts[reference.target] == nil {
+        let sources = try zone.sources(of: reference.target, .deleteSelf)
+        counts[reference.target] = sources.count
+        for source in sources where batch.indexByName[source] != nil {
+          held[source, default: []].append(reference.target)
+        }
+      }
+    }
   }
 }
 

@@ -63,35 +63,52 @@ extension RecordBatch {
   /// Joins each share that the request makes to its root. From then on a share fails only with a root that the request
   /// names; what else could refuse it has been asked before.
   mutating func beginShares(context: inout CallContext) throws {
-    var others: [(share: RecordName, root: RecordName?)]?
-    for entry in entries {
-      guard case .save(let save) = entry.outcome, save.beginsShare else { continue }
+    let begun = entries.filter { if case .save(let save) = $0.outcome { save.beginsShare } else { false } }
+    if begun.isEmpty { return }
+    var others = try liveShares()
+    for entry in begun {
+      guard case .save(let save) = entry.outcome else { continue }
       do {
-        if others == nil { others = try liveShares() }
-        try begin(save, named: entry.name, others: others ?? [], context: &context)
-        others?.append((entry.name, save.record.share?.recordName))
+        try begin(save, named: entry.name, others: &others, context: &context)
+        others.names.insert(entry.name)
       } catch let error as ServiceError {
         entry.outcome = .failure(RecordFailure(entry.name, error))
       }
     }
   }
 
+  /// What a share that begins has to know of the zone's others. Each record above their roots is looked at once, however
+  /// many shares there are.
+  private struct OtherShares {
+    var names: Set<RecordName> = []
+    /// The records above their roots.
+    var above: Set<RecordName> = []
+    /// Whether a record lies in one of them, as far as that was asked. Above what was found to lie in none no share
+    /// begins later, since what was asked for is then shared itself.
+    var isInside: [RecordName: Bool] = [:]
+  }
+
   /// The zone's shares that the request does not delete.
-  private func liveShares() throws -> [(share: RecordName, root: RecordName?)] {
-    guard let row = zone.row else { return [] }
-    return try transaction.liveShares(of: row).compactMap { record in
-      if let index = indexByName[record.name], case .delete = entries[index].outcome { return nil }
-      return (record.name, record.share?.recordName)
+  private func liveShares() throws -> OtherShares {
+    var others = OtherShares()
+    guard let row = zone.row else { return others }
+    for share in try transaction.liveShares(of: row) {
+      if let index = indexByName[share.name], case .delete = entries[index].outcome { continue }
+      others.names.insert(share.name)
+      var next = try share.share.flatMap { try planned($0.recordName)?.parent?.recordName }
+      while let name = next, others.above.insert(name).inserted { next = try planned(name)?.parent?.recordName }
     }
+    return others
   }
 
   private mutating func begin(
-    _ save: PlannedSave, named name: RecordName, others: [(share: RecordName, root: RecordName?)],
-    context: inout CallContext
+    _ save: PlannedSave, named name: RecordName, others: inout OtherShares, context: inout CallContext
   ) throws {
     guard let stated = save.shareRoot else {
       guard name == .zoneShare else { throw ServiceError.badRequest(Reason.noRecordToShare) }
-      guard others.isEmpty else { throw ServiceError.badRequest("\(Reason.alreadyShared) of zone '\(zone.id.name)'") }
+      guard others.names.isEmpty else {
+        throw ServiceError.badRequest("\(Reason.alreadyShared) of zone '\(zone.id.name)'")
+      }
       let known = try transaction.shareAddresses(of: zone.id.name, in: zone.database).first { $0.root == nil }
       return setAddress(known?.shortGUID ?? context.makeShortGUID(), of: save, root: nil)
     }
@@ -108,7 +125,7 @@ extension RecordBatch {
     if let tag = stated.tag, !isNamed, try !isCurrent(tag, root) {
       throw ServiceError(.conflict, Reason.staleTag)
     }
-    if try isShared(root, others: others) {
+    if try isShared(root, &others) {
       throw ServiceError.badRequest("\(Reason.alreadyShared): '\(stated.name)'")
     }
     let shortGUID = root.shortGUID ?? context.makeShortGUID()
@@ -126,23 +143,30 @@ extension RecordBatch {
   }
 
   /// A record is in one share only: its own, that of a record above it, or one of a record below it.
-  private func isShared(_ root: StoredRecord, others: [(share: RecordName, root: RecordName?)]) throws -> Bool {
-    let live = Set(others.map(\.share))
-    if live.contains(.zoneShare) || root.share.map({ live.contains($0.recordName) }) == true { return true }
-    if let parent = root.parent?.recordName, let above = try plannedTree.share(ofRecordNamed: parent),
-      live.contains(above)
-    {
-      return true
-    }
-    for other in others {
-      var seen: Set<RecordName> = []
-      var next = try other.root.flatMap { try planned($0)?.parent?.recordName }
-      while let name = next, seen.insert(name).inserted {
-        if name == root.name { return true }
-        next = try planned(name)?.parent?.recordName
+  private func isShared(_ root: StoredRecord, _ others: inout OtherShares) throws -> Bool {
+    if others.names.contains(.zoneShare) || others.above.contains(root.name) { return true }
+    if let share = root.share, others.names.contains(share.recordName) { return true }
+    var path: [RecordName] = []
+    var next = root.parent?.recordName
+    var isInside = false
+    while let name = next {
+      if let known = others.isInside[name] {
+        isInside = known
+        break
       }
+      // A ring of parents belongs to nothing.
+      others.isInside[name] = false
+      path.append(name)
+      let record = try planned(name)
+      if let share = record?.share, others.names.contains(share.recordName) {
+        isInside = true
+        break
+      }
+      next = record?.parent?.recordName
     }
-    return false
+    for name in path { others.isInside[name] = isInside }
+    if !isInside { others.above.formUnion(path) }
+    return isInside
   }
 
   /// The record as it will be when the batch is done, if it will be there.

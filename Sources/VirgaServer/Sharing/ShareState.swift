@@ -99,17 +99,19 @@ struct ShareState: Hashable {
     } else if old != .none {
       participants.removeAll { $0.role == .publicUser || $0.role != .owner && change.participants == nil }
     }
-    try checkCount()
+    try Self.check(count: participants.count)
   }
 
-  private func checkCount() throws {
-    if participants.count > Limits.participantsPerShareMax {
+  private static func check(count: Int) throws {
+    if count > Limits.participantsPerShareMax {
       throw ServiceError.badRequest(
-        "\(Reason.tooManyParticipants): \(participants.count), at most \(Limits.participantsPerShareMax) allowed")
+        "\(Reason.tooManyParticipants): \(count), at most \(Limits.participantsPerShareMax) allowed")
     }
   }
 
   private mutating func replaceParticipants(by given: [ShareParticipant], context: inout CallContext) throws {
+    // Each is looked for among the others, so there are not to be many.
+    try Self.check(count: given.count { $0.acceptanceStatus != .removed })
     var kept = participants.filter { $0.role == .owner }
     for participant in given {
       let name = participant.identity.invitedUser
@@ -156,7 +158,7 @@ struct ShareState: Hashable {
       ShareParticipant(
         id: context.makeUUID(), identity: identity, role: .publicUser, permission: publicPermission,
         acceptanceStatus: .accepted))
-    try checkCount()
+    try Self.check(count: participants.count)
     return true
   }
 

@@ -153,4 +153,47 @@ import VirgaWire
     // A holder that is saved again is not counted twice.
     #expect(try harness.modify(pointing("r0", at: "t", .deleteSelf)).code == nil)
   }
+
+  /// Many records with many references to many targets: the targets are not looked through once for each record.
+  @Test func manyReferencesToManyTargetsAreCheckedOnce() throws {
+    let harness = try Harness.withZone()
+    try harness.write { transaction in
+      let key = DatabaseKey(container: "iCloud.test", environment: .development, owner: "_alice")
+      var zone = try transaction.zone("Diary", in: key)!
+      let stamp = RecordStamp(time: Timestamp(milliseconds: 0), user: "_alice", device: "phone")
+      for number in 0..<20_000 {
+        zone.sequence += 1
+        let record = StoredRecord(
+          name: RecordName("t\(number)"), type: "Entry", sequence: zone.sequence, created: stamp, modified: stamp,
+          fieldsJSON: Array("{}".utf8))
+        try transaction.put(record, in: zone, replacing: nil, keepsVersion: true)
+      }
+      try transaction.put(&zone)
+    }
+    let operations = (0..<400).map { number in
+      let targets = (0..<100).map { RecordName("t\((number * 50 + $0) % 20_000)") }
+      return RecordOperation.create(
+        RecordName("r\(number)"),
+        ["of": .referenceList(targets.map { Reference(recordName: $0, action: .deleteSelf) })])
+    }
+    #expect(try harness.modify(operations).allSatisfy { $0.code == nil })
+  }
+
+  /// In a batch that is not atomic a failure goes from record to record, whatever their order.
+  @Test func whatRefersToAFailedRecordFailsWithItOverManySteps() throws {
+    let harness = try Harness.withZone()
+    func link(_ number: Int) -> RecordOperation {
+      .create(
+        RecordName("r\(number)"),
+        ["next": .reference(Reference(recordName: RecordName("r\(number + 1)"), action: .validate))])
+    }
+    for order in [Array(0..<300), Array((0..<300).reversed())] {
+      let results = try harness.modify(order.map(link), atomic: false)
+      #expect(results.allSatisfy { $0.code == .validatingReferenceError })
+    }
+    // What is there without it is found.
+    #expect(try harness.modify(.create("r300")).code == nil)
+    let results = try harness.modify([link(299), .update("r300", tag: "zz")], atomic: false)
+    #expect(results.map(\.code) == [nil, .conflict])
+  }
 }

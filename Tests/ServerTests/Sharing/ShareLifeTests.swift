@@ -249,6 +249,18 @@ struct ShareLifeTests {
     if others > 99 { #expect(try world.harness.record("root")?.share == nil) }
   }
 
+  /// A request may hold very many, which are not first compared with each other.
+  @Test func tooManyParticipantsAreRefusedAtOnce() throws {
+    let world = try ShareWorld()
+    var invited = (0..<40_000).map { ShareWorld.invitation(UserName("_user\($0)")) }
+    let many = try world.harness.modify(ShareWorld.shareOperation(invited: invited)).failure?.error.reason
+    #expect(many == "\(Reason.tooManyParticipants): 40000, at most 100 allowed")
+    // Those that the request takes out are not counted.
+    for index in invited.indices.dropFirst(50) { invited[index].acceptanceStatus = .removed }
+    let share = try world.harness.modify(ShareWorld.shareOperation(invited: invited)).record
+    #expect(share?.shareDetails?.participants.count == 51)
+  }
+
   @Test func leavingIsDeletingTheShareOrTheZone() throws {
     let world = try ShareWorld()
     let share = try world.shareWithBob()

@@ -273,4 +273,49 @@ struct SharedZoneTests {
         known == Dictionary(uniqueKeysWithValues: fresh.map { ($0.name, $0.record!.tag) }), "seed \(seed), \(step)")
     }
   }
+
+  /// Many shares below one long chain of parents: the way up is not gone once for each of them.
+  @Test func manySharesBeginTogether() throws {
+    let harness = try Harness.withZone()
+    let depth = 1_000
+    let chain = (0..<depth).map { number in
+      RecordOperation.create(RecordName("c\(number)")).with {
+        if number > 0 { $0.record.parent = .set(RecordName("c\(number - 1)")) }
+      }
+    }
+    for start in stride(from: 0, to: depth, by: 250) {
+      #expect(try harness.modify(Array(chain[start..<start + 250])).allSatisfy { $0.code == nil })
+    }
+    func leaves(_ range: Range<Int>) -> [RecordOperation] {
+      range.flatMap { number in
+        [
+          RecordOperation.create(RecordName("leaf\(number)")).with { $0.record.parent = .set(RecordName("c\(depth - 1)")) },
+          ShareWorld.shareOperation(of: RecordName("leaf\(number)"), name: RecordName("s\(number)")),
+        ]
+      }
+    }
+    for start in stride(from: 0, to: 400, by: 200) {
+      #expect(try harness.modify(leaves(start..<start + 200)).allSatisfy { $0.code == nil })
+    }
+    // What is above them cannot be shared any more; what is below one of them cannot either.
+    for root in ["c0", "c999"] as [RecordName] {
+      let refused = try harness.modify(ShareWorld.shareOperation(of: root, name: "late")).failure?.error.reason
+      #expect(refused?.hasPrefix(Reason.alreadyShared) == true)
+    }
+    let below = [
+      RecordOperation.create("below").with { $0.record.parent = .set("leaf7") },
+      ShareWorld.shareOperation(of: "below", name: "late"),
+    ]
+    #expect(try harness.modify(below, atomic: false).map(\.code) == [nil, .badRequest])
+    // Nor both ends of a new chain in one request, in either order.
+    for (first, second) in [("x", "y"), ("y", "x")] as [(RecordName, RecordName)] {
+      let both = [
+        RecordOperation.create("x"), RecordOperation.create("y").with { $0.record.parent = .set("x") },
+        ShareWorld.shareOperation(of: first, name: "s-first"), ShareWorld.shareOperation(of: second, name: "s-second"),
+      ]
+      let results = try harness.modify(both, atomic: false)
+      #expect(results.map(\.code) == [nil, nil, nil, .badRequest])
+      _ = try harness.modify([.forceDelete("s-first"), .forceDelete("y"), .forceDelete("x")])
+    }
+  }
 }
