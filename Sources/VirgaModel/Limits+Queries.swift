@@ -4,8 +4,10 @@ extension Limits {
   public static let queryPartsMax = 64
   /// Values in the lists of a query's filters together.
   public static let queryValuesMax = 5_000
-  /// Records that one page of a query may read beyond those that it gives; the page then ends early, with a marker.
+  /// Reads that one page of a query may make beyond the records that it gives; the page then ends early, with a marker.
   public static let recordsReadPerQueryPageMax = 10_000
+  /// Bytes of a record that count as another read.
+  public static let bytesPerQueryRead = 16 << 10
   /// Entries of an index up to which a query rather reads all of them and sorts than walks in the order of its sort.
   public static let recordsGatheredPerQueryMax = 2_000
   /// Records that a query reads at most when nothing but reading all of them gives its order (by distance).

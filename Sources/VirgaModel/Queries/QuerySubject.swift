@@ -46,7 +46,7 @@ public struct QuerySubject: Sendable {
 
   /// All words of the fields that hold text.
   /// - Parameter fields: Which of them to search; `nil` searches all that are not encrypted.
-  func tokens(in names: [FieldName]?) -> Set<String> {
+  func tokens(in names: Set<FieldName>?) -> Set<String> {
     var found: Set<String> = []
     for element in fields where !element.field.isEncrypted && names?.contains(element.name) ?? true {
       found.formUnion(element.field.value.searchTokens)

@@ -22,4 +22,8 @@ extension Limits {
   static func check(_ count: Int, atMost limit: Int, _ what: @autoclosure () -> String) throws {
     if count > limit { throw ServiceError.limitExceeded(what(), observed: count, limit: limit) }
   }
+
+  static func check(desiredKeys: [FieldName]?) throws {
+    try check(desiredKeys?.count ?? 0, atMost: fieldsPerRecordMax, "names in desiredKeys")
+  }
 }

@@ -42,6 +42,9 @@ struct ZoneFeed {
     guard request.zone.name != .default || access.scope == .shared else {
       throw ServiceError.badRequest(Reason.noChangesInDefaultZone)
     }
+    try Limits.check(desiredKeys: request.desiredKeys)
+    try Limits.check(
+      request.desiredRecordTypes?.count ?? 0, atMost: Limits.recordTypesPerSchemaMax, "names in desiredRecordTypes")
     let zone = try access.openZone(request.zone, in: transaction)
     guard let row = zone.feedRow else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
     var page = Page(

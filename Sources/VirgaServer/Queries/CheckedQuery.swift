@@ -33,7 +33,7 @@ struct CheckedQuery {
     var valueCount = 0
     for filter in query.filters {
       let checked = try check(filter, access: access)
-      valueCount += checked.value.members.count
+      valueCount += checked.valueCount
       self.query.filters.append(checked)
       note(checked.field)
     }
@@ -117,6 +117,13 @@ struct CheckedQuery {
     }
     if sort.origin?.isOnEarth == false { throw ServiceError.notOnEarth(field.name) }
     return checked
+  }
+}
+
+extension QueryFilter {
+  /// How many values it looks for.
+  fileprivate var valueCount: Int {
+    comparator.operand == .words ? value.searchTokens.count : value.members.count
   }
 }
 

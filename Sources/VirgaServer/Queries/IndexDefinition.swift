@@ -143,10 +143,12 @@ extension StoredRecord {
     return try subject(in: ZoneID(.default, owner: .defaultOwner), only: names)
   }
 
-  /// - Parameter names: The fields to read.
-  func subject(in zone: ZoneID, only names: Set<FieldName>) throws -> QuerySubject {
+  /// - Parameter names: The fields to read; `nil` for all.
+  func subject(in zone: ZoneID, only names: Set<FieldName>?) throws -> QuerySubject {
     let json = fieldsJSON.first == FieldSeal.mark ? Array(fieldsJSON.dropFirst()) : fieldsJSON
-    let fields = try reading(json) { try Fields(json: $0, only: names) }
+    let fields = try reading(json) { json in
+      try names.map { try Fields(json: json, only: $0) } ?? Fields(json: json)
+    }
     var subject = QuerySubject(id: RecordID(name, in: zone), fields: fields, created: created, modified: modified)
     subject.parent = parent
     subject.share = share

@@ -8,6 +8,7 @@ import VirgaWire
 /// same order, so pages may change between the ways.
 struct QueryRun {
   private let query: Query
+  private let matcher: QueryMatcher
   private let searchable: [FieldName]
   private let fieldNames: Set<FieldName>
   private let start: QueryPosition?
@@ -28,6 +29,7 @@ struct QueryRun {
     writer: (any WriteTransaction)?
   ) {
     self.query = query.query
+    matcher = QueryMatcher(query.query, searchable: query.searchable)
     self.start = start
     self.scanMax = scanMax
     self.transaction = transaction
@@ -45,6 +47,10 @@ struct QueryRun {
     if query.sorts.isEmpty {
       if let start, zone.id < start.zone { return }
       if page.isCut && page.excludes(first) || horizon != nil { return }
+      if readsLeft <= 0 {
+        horizon = first
+        return
+      }
     }
     if row.sequence <= scanMax {
       try transaction.changes(in: row, after: 0, limit: .max) { record in
@@ -53,7 +59,11 @@ struct QueryRun {
       }
     } else if let names = leastNames {
       for name in names {
-        if let record = try transaction.record(name, in: row) { try gather(record, in: zone) }
+        if let record = try transaction.record(name, in: row) {
+          try gather(record, in: zone)
+        } else {
+          readsLeft -= 1
+        }
       }
     } else {
       try readByIndex(zone, row)
@@ -178,6 +188,7 @@ struct QueryRun {
   }
 
   private mutating func gather(_ record: StoredRecord, in zone: OpenZone) throws {
+    readsLeft -= record.readCost
     guard let position = try match(record, in: zone) else { return }
     if let start, position <= start { return }
     page.add(QueryPage.Entry(position: position, record: record, zone: zone))
@@ -187,7 +198,8 @@ struct QueryRun {
     _ index: RecordIndex, _ ranges: [IndexRange], of row: ZoneRow, in zone: OpenZone
   ) throws {
     var left = max(readsLeft, Self.readsPerZoneMin)
-    defer { readsLeft = left }
+    let most = left
+    defer { readsLeft -= most - left }
     var isOver = false
     for range in ranges where !isOver {
       guard let (range, entry) = remainder(of: range, in: zone.id) else { continue }
@@ -199,7 +211,7 @@ struct QueryRun {
           page.add(QueryPage.Entry(position: match, record: record, zone: zone))
           isOver = page.isCut && page.excludes(position)
         }
-        left -= 1
+        left -= record.readCost
         if left <= 0 && !isOver {
           horizon = horizon.map { min($0, position) } ?? position
           isOver = true
@@ -225,7 +237,7 @@ struct QueryRun {
       try zone.grants?.mayRead(record) ?? true
     else { return nil }
     let subject = try record.subject(in: zone.id, only: fieldNames)
-    guard query.matches(subject, searchable: searchable) else { return nil }
+    guard matcher.matches(subject) else { return nil }
     var key: [UInt8] = []
     for sort in query.sorts {
       let start = key.count
@@ -234,4 +246,9 @@ struct QueryRun {
     }
     return QueryPosition(key: key, zone: zone.id, name: record.name)
   }
+}
+
+extension StoredRecord {
+  /// How many reads it counts as: a large one takes as long as several.
+  fileprivate var readCost: Int { 1 + fieldsJSON.count / Limits.bytesPerQueryRead }
 }

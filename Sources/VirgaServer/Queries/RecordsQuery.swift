@@ -18,6 +18,7 @@ extension Service {
     context: CallContext
   ) throws -> Reply {
     let access = try Access(context)
+    try Limits.check(desiredKeys: request.desiredKeys)
     let fingerprint = request.fingerprint(context)
     let start = try request.continuationMarker.map { try ContinuationMarker($0, of: fingerprint).position }
     let zones = try access.zones(of: request, in: transaction)
@@ -28,10 +29,14 @@ extension Service {
     for zone in zones { try run.read(zone) }
     let (entries, end) = run.finish()
 
+    var views: [ZoneID: RecordView] = [:]
     let records = try entries.map { entry in
-      let view = RecordView(
-        zone: entry.zone, desiredKeys: request.desiredKeys, numbersAsStrings: request.numbersAsStrings,
-        context: context)
+      let view =
+        views[entry.zone.id]
+        ?? RecordView(
+          zone: entry.zone, desiredKeys: request.desiredKeys, numbersAsStrings: request.numbersAsStrings,
+          context: context)
+      views[entry.zone.id] = view
       return RecordResult.record(try view.envelope(of: entry.record))
     }
     let wantsToken = context.wantsSyncToken && zones.count == 1

@@ -132,6 +132,7 @@ extension RecordBatch {
     let first = entries.count
     try Limits.check(first + operations.count, atMost: Limits.operationsPerRequestMax, "operations in one request")
     for (index, operation) in operations.enumerated() {
+      try Limits.check(desiredKeys: operation.desiredKeys)
       let name = operation.record.name ?? Self.newName(for: operation, context: &context)
       guard indexByName.updateValue(entries.count, forKey: name) == nil else {
         throw ServiceError.badRequest("record '\(name)' is named by more than one operation")

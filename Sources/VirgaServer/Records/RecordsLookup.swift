@@ -7,6 +7,8 @@ extension Service {
   ) throws -> Reply {
     let access = try Access(context)
     try Limits.check(request.records.count, atMost: Limits.operationsPerRequestMax, "records in one request")
+    try Limits.check(desiredKeys: request.desiredKeys)
+    for item in request.records { try Limits.check(desiredKeys: item.desiredKeys) }
     let zone = try access.openZone(request.zone, in: transaction)
     func view(_ desiredKeys: [FieldName]?) -> RecordView {
       RecordView(

@@ -12,6 +12,7 @@ extension Service {
     _ request: RecordsModifyRequest, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {
     let access = try Access(context)
+    try Limits.check(desiredKeys: request.desiredKeys)
     let zone = try access.openZone(request.zone, in: transaction)
     var batch = RecordBatch(request, access: access, zone: zone, transaction: transaction, context: context)
     try batch.plan(context: &context)

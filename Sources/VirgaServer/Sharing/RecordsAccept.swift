@@ -55,6 +55,7 @@ private struct SharePlace {
       !row.isDeleted, let share = try transaction.record(address.share, in: row), !share.isDeleted,
       share.type == .share
     else { throw ServiceError(.notFound, Reason.shareNotFound) }
+    try Limits.check(desiredKeys: shortGUID.rootRecordDesiredKeys)
     self.shortGUID = shortGUID
     self.address = address
     self.owner = owner

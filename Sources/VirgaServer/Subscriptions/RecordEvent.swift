@@ -12,10 +12,30 @@ struct RecordEvent {
   let reason: Reason
   /// The record as it is now; a deleted one as it last was.
   let record: StoredRecord
+  private let reading = Reading()
 
   init(_ reason: Reason, _ record: StoredRecord) {
     self.reason = reason
     self.record = record
+  }
+
+  /// What was read of the record's fields.
+  private final class Reading {
+    var subject: QuerySubject?
+    /// The fields that were looked for; `nil` for all.
+    var names: Set<FieldName>? = []
+  }
+
+  /// The record as queries look at it, with these fields at least. It is read twice at most, however many subscriptions
+  /// ask: for the first alone, and whole.
+  func subject(in zone: ZoneID, with names: Set<FieldName>) throws -> QuerySubject {
+    if let subject = reading.subject, subject.id.zone == zone, reading.names?.isSuperset(of: names) ?? true {
+      return subject
+    }
+    reading.names = reading.subject == nil ? names : nil
+    let subject = try record.subject(in: zone, only: reading.names)
+    reading.subject = subject
+    return subject
   }
 }
 
@@ -62,7 +82,8 @@ struct WatchedQuery: Hashable {
     let searchable = query.filters.contains { $0.field == .anySearchable } ? try schemas.searchable(recordType) : []
     var names = Set(searchable)
     for case .field(let name) in query.filters.map(\.field) { names.insert(name) }
-    return try wanted.filter { query.matches(try $0.record.subject(in: zone, only: names), searchable: searchable) }
+    let matcher = QueryMatcher(query, searchable: searchable)
+    return try wanted.filter { matcher.matches(try $0.subject(in: zone, with: names)) }
   }
 }
 

@@ -48,6 +48,34 @@ import VirgaWire
     }
   }
 
+  @Test(arguments: [1_000, 1_001])
+  func aRequestNamesNoMoreDesiredKeysThanARecordHasFields(count: Int) throws {
+    let harness = try Harness.withZone()
+    _ = try harness.modify(.create("r", ["f1": .int64(1), "n": .int64(2)]))
+    let keys = (0..<count).map { FieldName("f\($0)") }
+    var lookup = RecordsLookupRequest(records: [.init("r")], zone: Harness.diary)
+    lookup.desiredKeys = keys
+    let item = RecordsLookupRequest(records: [.init("r", desiredKeys: keys)], zone: Harness.diary)
+    var query = RecordsQueryRequest(
+      Query("Entry", filters: [QueryFilter("n", .equals, .int64(2))]), zone: Harness.diary)
+    query.desiredKeys = keys
+    var feed = ZoneChangesRequest(zone: Harness.diary)
+    feed.desiredKeys = keys
+    var save = RecordsModifyRequest(operations: [.force("r")], zone: Harness.diary)
+    save.desiredKeys = keys
+    let operation = RecordsModifyRequest(
+      operations: [RecordOperation.force("r").with { $0.desiredKeys = keys }], zone: Harness.diary)
+    let calls: [Call] = [
+      .recordsLookup(lookup), .recordsLookup(item), .recordsQuery(query), .recordsChanges(feed), .recordsModify(save),
+      .recordsModify(operation),
+    ]
+    for call in calls {
+      let error = try harness.failure(call)
+      let expected = ServiceError.limitExceeded("names in desiredKeys", observed: 1_001, limit: 1_000)
+      #expect(error == (count > 1_000 ? expected : nil))
+    }
+  }
+
   @Test func aRecordCannotGrowOverTheLimitByMerging() throws {
     let harness = try Harness.withZone()
     let half = FieldValue.string(String(repeating: "x", count: 600_000))

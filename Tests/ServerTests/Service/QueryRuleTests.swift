@@ -226,6 +226,25 @@ struct QueryRuleTests {
     #expect(try await world.failure(query(5_001))?.reason.hasPrefix(Reason.limitExceeded) == true)
   }
 
+  /// Many values are looked for in many long lists, without comparing each with each.
+  @Test func manyValuesAreLookedForInLongLists() async throws {
+    let world = try await QueryWorld(.memory, scans: true)
+    let list = FieldValue.int64List(Array(0..<20_000))
+    try await world.save((0..<15).map { .create(RecordName("r\($0)"), ["n": list]) })
+    let wanted = FieldValue.int64List(Array(20_000..<25_000))
+    #expect(try await world.names(Self.one("n", .listContainsAny, wanted)) == [])
+    #expect(try await world.names(Self.one("n", .listContainsAll, .int64List(Array(0..<5_000)))).count == 15)
+  }
+
+  @Test func wordsAreValuesToo() async throws {
+    let world = try await Self.world()
+    try await world.mark("Entry", [SchemaField("title", .value(.string), [.queryable, .searchable])])
+    func text(_ count: Int) -> FieldValue { .string((0..<count).map { "w\($0)" }.joined(separator: " ")) }
+    #expect(try await world.failure(Self.one("title", .containsAnyTokens, text(5_000))) == nil)
+    let refused = try await world.failure(Self.one("title", .containsAnyTokens, text(5_001)))
+    #expect(refused?.reason.hasPrefix(Reason.limitExceeded) == true)
+  }
+
   @Test func anUnknownZoneIsNotFoundAndTheSharedDatabaseIsEmpty() async throws {
     let world = try await Self.world()
     let query = Query("Entry", filters: [Self.title])

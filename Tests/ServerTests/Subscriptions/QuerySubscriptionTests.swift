@@ -44,6 +44,20 @@ struct ServiceQuerySubscriptionTests {
     #expect(try harness.told(queue) == ["deleted old"])
   }
 
+  /// However many subscriptions look at a record, it is not read for each of them.
+  @Test func manySubscriptionsLookAtOneLargeRecord() throws {
+    let (harness, queue) = try Self.world()
+    let names = (0..<250).map { FieldName("f\($0)") }
+    _ = try harness.modify(.create("large", Fields(names.map { .init(name: $0, field: Field(.int64(0))) })))
+    for name in names {
+      let filter = QueryFilter(.field(name), .equals, .int64(1))
+      #expect(try harness.subscribe(.query(SubscriptionID(name.rawValue), [filter])).error == nil)
+    }
+    let text = FieldValue.stringList(Array(repeating: String(repeating: "\u{e4}", count: 10), count: 10_000))
+    _ = try harness.modify(.force("large", ["a": text, "f7": .int64(1)]))
+    #expect(try harness.told(queue) == ["updated large"])
+  }
+
   @Test func aRecordThatWasDeletedIsCreatedAgain() throws {
     let (harness, queue) = try Self.world()
     _ = try harness.subscribe(.query("q", [Self.open]))
