@@ -8,6 +8,8 @@ public enum Limits {
   public static let recordsPerLargePageMax = 2_000
   /// Bytes of records after which a page of a change feed ends early, with `moreComing`.
   public static let pageBytesMax = 4 << 20
+  /// Bytes of records in one answer that has no pages; a request for more fails as a whole, and its client divides it.
+  public static let answerBytesMax = 32 << 20
   /// Changes that are read for one page, when most are of record types that were not asked for.
   public static let changesReadPerPageMax = 10_000
   /// What a record is reckoned to take in a page besides its fields, in bytes.

@@ -24,12 +24,18 @@ extension Service {
 }
 
 /// Reads pages of zones' change feeds. All pages of one request share one allowance of bytes, but each that has
-/// changes to give holds at least one, so that every reader gets on.
+/// changes to give holds at least one, so that every reader gets on, until the answer has grown too large for more zones.
+/// They share an allowance of changes to look at in the same way.
 struct ZoneFeed {
   let access: Access
   let transaction: any ReadTransaction
   let context: CallContext
   private var bytesLeft = Limits.pageBytesMax
+  private var bytesTaken = 0
+  private var readsLeft = Limits.changesReadPerPageMax
+
+  /// Each page looks at so many changes at least.
+  private static let readsPerZoneMin = 100
 
   init(access: Access, transaction: any ReadTransaction, context: CallContext) {
     self.access = access
@@ -47,9 +53,10 @@ struct ZoneFeed {
       request.desiredRecordTypes?.count ?? 0, atMost: Limits.recordTypesPerSchemaMax, "names in desiredRecordTypes")
     let zone = try access.openZone(request.zone, in: transaction)
     guard let row = zone.feedRow else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
+    try Limits.check(bytesTaken, atMost: Limits.answerBytesMax, "bytes of records in one answer")
     var page = Page(
       limit: try pageLimit(request.resultsLimit, context: context), bytesLeft: bytesLeft,
-      types: request.desiredRecordTypes.map(Set.init))
+      readMax: max(readsLeft, Self.readsPerZoneMin), types: request.desiredRecordTypes.map(Set.init))
     let view = RecordView(
       zone: zone, desiredKeys: request.desiredKeys, numbersAsStrings: request.numbersAsStrings, context: context)
     let token =
@@ -57,6 +64,8 @@ struct ZoneFeed {
       ? try readBackward(request, row: row, reach: zone.reach, view: view, into: &page)
       : try readForward(request, row: row, reach: zone.reach, view: view, into: &page)
     bytesLeft = page.bytesLeft
+    bytesTaken += page.bytes
+    readsLeft -= page.read
     return ZoneChangesPage(zone: zone.id, records: page.records, syncToken: token.text, moreComing: page.isCut)
   }
 
@@ -132,15 +141,20 @@ struct ZoneFeed {
 private struct Page {
   var limit: Int
   var bytesLeft: Int
+  /// How many changes it looks at.
+  let readMax: Int
   var types: Set<RecordType>?
   var records: [RecordResult] = []
   /// Whether the page ended before the feed did.
   var isCut = false
-  private var read = 0
+  /// The bytes of its records.
+  private(set) var bytes = 0
+  private(set) var read = 0
 
-  init(limit: Int, bytesLeft: Int, types: Set<RecordType>?) {
+  init(limit: Int, bytesLeft: Int, readMax: Int, types: Set<RecordType>?) {
     self.limit = limit
     self.bytesLeft = bytesLeft
+    self.readMax = readMax
     self.types = types
   }
 
@@ -148,7 +162,7 @@ private struct Page {
   mutating func add(_ record: StoredRecord, isNews: Bool, view: RecordView) throws -> Bool {
     let isWanted = isNews && (record.isDeleted || types?.contains(record.type) ?? true)
     let size = isWanted ? record.fieldsJSON.count + Limits.recordOverheadBytes : 0
-    if read == Limits.changesReadPerPageMax
+    if read == readMax
       || isWanted && (records.count == limit || size > bytesLeft && !records.isEmpty)
     {
       isCut = true
@@ -157,6 +171,7 @@ private struct Page {
     read += 1
     if isWanted {
       bytesLeft = max(0, bytesLeft - size)
+      bytes += size
       records.append(try view.result(record))
     }
     return true

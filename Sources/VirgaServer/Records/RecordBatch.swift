@@ -73,6 +73,8 @@ struct RecordBatch {
   private(set) var hasTakenNamesForNew = false
   let wholeView: RecordView
   let seal: FieldSeal
+  /// For what the answer shows of saved records, and of those that conflicts were with.
+  private var (savedBytes, conflictBytes) = (AnswerAllowance(), AnswerAllowance())
   /// Records that change only because a share begins or ends; by name.
   var implied: [RecordName: StoredRecord] = [:]
   /// Shares that end though the request does not name them.
@@ -145,6 +147,7 @@ extension RecordBatch {
       } catch let error as ServiceError {
         entry.outcome = .failure(RecordFailure(entry.name, error))
       }
+      if case .save(let save) = entry.outcome { try savedBytes.take(save.record) }
     }
   }
 
@@ -223,16 +226,18 @@ extension RecordBatch {
     return try isCurrent(tag, live) ? nil : ServiceError(.conflict, Reason.staleTag)
   }
 
-  func failure(
+  /// With the records that the client asks for as far as they fit into the answer; it looks others up.
+  private mutating func failure(
     _ name: RecordName, _ error: ServiceError, live: StoredRecord?, tag: ChangeTag?, context: CallContext
   ) throws -> RecordFailure {
     var failure = RecordFailure(name, error)
     guard context.wantsExtensions, let live, let row = zone.row else { return failure }
     if let grants = zone.grants, try !grants.mayRead(live) { return failure }
+    guard conflictBytes.takes(live) else { return failure }
     failure.serverRecord = try wholeView.envelope(of: live)
     if error.code == .conflict, let sequence = tag?.sequence,
       let ancestor = try transaction.version(sequence, of: name, in: row), !ancestor.isDeleted,
-      try zone.mayRead(ancestor, of: live, in: transaction)
+      try zone.mayRead(ancestor, of: live, in: transaction), conflictBytes.takes(ancestor)
     {
       failure.ancestorRecord = try wholeView.envelope(of: ancestor)
     }

@@ -15,6 +15,7 @@ extension Service {
         zone: zone, desiredKeys: desiredKeys, numbersAsStrings: request.numbersAsStrings, context: context)
     }
     let shared = view(request.desiredKeys)
+    var allowance = AnswerAllowance()
     let records = try request.records.map { item -> RecordResult in
       guard let record = try zone.visibleRecord(item.name, in: transaction) else {
         return .failure(RecordFailure(item.name, ServiceError(.notFound, Reason.recordNotFound)))
@@ -24,7 +25,9 @@ extension Service {
       } catch let error as ServiceError {
         return .failure(RecordFailure(item.name, error))
       }
-      return .record(try (item.desiredKeys.map { view($0) } ?? shared).envelope(of: record))
+      let envelope = try (item.desiredKeys.map { view($0) } ?? shared).envelope(of: record)
+      try allowance.take(record, showing: envelope.fieldsJSON)
+      return .record(envelope)
     }
     return .records(RecordsReply(records: records, syncToken: context.wantsSyncToken ? zone.syncToken : nil))
   }

@@ -7,12 +7,15 @@ extension Service {
     _ request: ShortGUIDsRequest, in transaction: any ReadTransaction, context: CallContext
   ) throws -> Reply {
     let user = try context.principal.requiredUser()
+    try Limits.check(request.shortGUIDs.count, atMost: Limits.operationsPerRequestMax, "shares in one request")
+    var allowance = AnswerAllowance()
     return .shares(
       try request.shortGUIDs.map { shortGUID in
         try itemResult(failure: { .failure(shortGUID, $0) }) {
           let place = try SharePlace(shortGUID, in: transaction, context: context)
           let participant = try place.participant(user)
-          return .metadata(try place.metadata(for: participant, in: transaction, context: context))
+          return .metadata(
+            try place.metadata(for: participant, in: transaction, context: context, allowance: &allowance))
         }
       })
   }
@@ -22,6 +25,8 @@ extension Service {
     _ request: ShortGUIDsRequest, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {
     let user = try context.principal.requiredUser()
+    try Limits.check(request.shortGUIDs.count, atMost: Limits.operationsPerRequestMax, "shares in one request")
+    var allowance = AnswerAllowance()
     try ensureUserRecord(of: user, in: transaction, context: &context)
     var results: [ShareResult] = []
     for shortGUID in request.shortGUIDs {
@@ -30,7 +35,8 @@ extension Service {
           var place = try SharePlace(shortGUID, in: transaction, context: context)
           if place.owner != user { try place.accept(user, in: transaction, context: &context) }
           let participant = try place.participant(user)
-          return .metadata(try place.metadata(for: participant, in: transaction, context: context))
+          return .metadata(
+            try place.metadata(for: participant, in: transaction, context: context, allowance: &allowance))
         })
     }
     return .shares(results)
@@ -94,8 +100,10 @@ private struct SharePlace {
   }
 
   func metadata(
-    for participant: ShareParticipant, in transaction: any ReadTransaction, context: CallContext
+    for participant: ShareParticipant, in transaction: any ReadTransaction, context: CallContext,
+    allowance: inout AnswerAllowance
   ) throws -> ShareMetadata {
+    try allowance.take(share)
     var metadata = ShareMetadata(
       shortGUID: shortGUID, container: context.endpoint.container, environment: context.endpoint.environment,
       scope: participant.role == .owner ? .private : .shared, zone: zone.id,
@@ -108,6 +116,7 @@ private struct SharePlace {
     guard let name = share.share?.recordName, let row = zone.row else { return metadata }
     metadata.rootRecordName = name
     if shortGUID.shouldFetchRootRecord, let root = try transaction.record(name, in: row), !root.isDeleted {
+      try allowance.take(root)
       let view = RecordView(zone: zone, desiredKeys: shortGUID.rootRecordDesiredKeys, context: context)
       metadata.rootRecord = try view.envelope(of: root)
     }

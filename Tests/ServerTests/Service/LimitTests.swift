@@ -180,6 +180,70 @@ import VirgaWire
     #expect(pages.map(\.moreComing) == [true, true])
   }
 
+  /// What has no pages is bounded too: an answer of hundreds of megabytes would take as much memory, several times over.
+  @Test func anAnswerWithoutPagesIsBounded() throws {
+    let harness = try Harness.withZone()
+    let text = FieldValue.string(String(repeating: "x", count: 1_000_000))
+    for start in stride(from: 0, to: 40, by: 10) {
+      let saves = (start..<start + 10).map { RecordOperation.create(RecordName("r\($0)"), ["t": text]) }
+      #expect(try harness.modify(saves).allSatisfy { $0.code == nil })
+    }
+    let names = (0..<40).map { RecordName("r\($0)") }
+    let limit = Limits.answerBytesMax
+    func isTooMuch(_ call: Call) throws -> Bool {
+      try harness.failure(call)?.reason.hasPrefix("\(Reason.limitExceeded): bytes of records in one answer") == true
+    }
+    // As often as it is asked for, and whole.
+    for asked in [names, Array(repeating: "r0", count: 400)] {
+      let lookup = RecordsLookupRequest(records: asked.map { .init($0) }, zone: Harness.diary)
+      #expect(try isTooMuch(.recordsLookup(lookup)))
+      var keys = lookup
+      keys.desiredKeys = []
+      #expect(try harness.failure(.recordsLookup(keys)) == nil)
+    }
+    // Half of them fit, as whoever divides the request finds.
+    #expect(try harness.lookUp(Array(names[..<20])).count == 20)
+    // Nothing is written by a request whose answer does not fit.
+    let saves = RecordsModifyRequest(operations: names.map { .force($0, ["n": .int64(1)]) }, zone: Harness.diary)
+    #expect(try isTooMuch(.recordsModify(saves)))
+    #expect(try harness.record("r0")?.fields.names == ["t"])
+    // Of conflicts the records that fit are shown, and the others can be looked up.
+    let stale = try harness.modify(names.map { .update($0, tag: "zz", ["n": .int64(1)]) }, atomic: false)
+    #expect(stale.allSatisfy { $0.code == .conflict })
+    let shown = stale.compactMap(\.failure?.serverRecord)
+    #expect(shown.count == limit / 1_000_400)
+  }
+
+  @Test func aRequestForManyFeedsIsBounded() throws {
+    let harness = try Harness.withZone()
+    let text = FieldValue.string(String(repeating: "x", count: 1_000_000))
+    _ = try harness.modify(.create("r", ["t": text]))
+    let request = ZoneChangesRequest(zone: Harness.diary)
+    guard case .zoneChanges(let results) = try harness.call(.changesZone(Array(repeating: request, count: 400))) else {
+      return #expect(Bool(false))
+    }
+    let pages = results.compactMap { if case .page(let page) = $0 { page } else { nil } }
+    #expect(pages.allSatisfy { $0.records.count == 1 } && pages.count <= Limits.answerBytesMax / 1_000_000 + 1)
+    guard case .failure(_, let error)? = results.last else { return #expect(Bool(false)) }
+    #expect(error.reason.hasPrefix(Reason.limitExceeded))
+  }
+
+  /// Changes that nobody asked for are looked at once for a request, not for each of its zones; each gets on.
+  @Test func theZonesOfOneRequestShareTheChangesThatTheyLookAt() throws {
+    let harness = try Harness.withZone()
+    for start in stride(from: 0, to: 10_000, by: 400) {
+      _ = try harness.modify((start..<min(start + 400, 10_000)).map { .create(RecordName("r\($0)")) })
+    }
+    var request = ZoneChangesRequest(zone: Harness.diary)
+    request.desiredRecordTypes = ["Note"]
+    guard case .zoneChanges(let results) = try harness.call(.changesZone([request, request])) else {
+      return #expect(Bool(false))
+    }
+    let pages = results.compactMap { if case .page(let page) = $0 { page } else { nil } }
+    #expect(pages.map(\.moreComing) == [false, true])
+    #expect(try harness.page(pages[1].syncToken, limit: 1).records.map(\.name) == ["r100"])
+  }
+
   @Test func deletionsThatTakeTooManyAlongAreRefused() throws {
     let harness = try Harness.withZone()
     let limit = Limits.cascadedDeletionsMax

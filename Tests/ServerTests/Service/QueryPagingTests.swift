@@ -204,7 +204,8 @@ struct QueryPagingTests {
       for result in try await world.save(operations) { #expect(result.failure == nil) }
       for _ in 0..<4 {
         let query = Self.query(&random)
-        let expected = subjects.values.filter { QueryMatcher(query).matches($0) }.sorted(by: query.areInOrder).map(\.id.name)
+        let matches = subjects.values.filter { QueryMatcher(query).matches($0) }
+        let expected = matches.sorted(by: query.areInOrder).map(\.id.name)
         let limit = Int.random(in: 1...40, using: &random)
         let found = try await world.all(query, limit: limit).map(\.id.name)
         try #require(found == expected, "seed \(seed), round \(round), limit \(limit): \(query)")

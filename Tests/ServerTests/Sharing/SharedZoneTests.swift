@@ -286,10 +286,11 @@ struct SharedZoneTests {
     for start in stride(from: 0, to: depth, by: 250) {
       #expect(try harness.modify(Array(chain[start..<start + 250])).allSatisfy { $0.code == nil })
     }
+    let bottom = ParentChange.set(RecordName("c\(depth - 1)"))
     func leaves(_ range: Range<Int>) -> [RecordOperation] {
       range.flatMap { number in
         [
-          RecordOperation.create(RecordName("leaf\(number)")).with { $0.record.parent = .set(RecordName("c\(depth - 1)")) },
+          RecordOperation.create(RecordName("leaf\(number)")).with { $0.record.parent = bottom },
           ShareWorld.shareOperation(of: RecordName("leaf\(number)"), name: RecordName("s\(number)")),
         ]
       }
