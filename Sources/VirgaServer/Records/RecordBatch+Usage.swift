@@ -64,6 +64,6 @@ extension RecordBatch {
 }
 
 extension StoredRecord {
-  /// The participants of a share are not counted: they change when others join.
-  var jsonBytes: Int64 { Int64(fieldsJSON.count + (type == .share ? 0 : unknownMembers.count)) }
+  /// Of a share, its participants too.
+  var jsonBytes: Int64 { Int64(fieldsJSON.count + unknownMembers.count) }
 }

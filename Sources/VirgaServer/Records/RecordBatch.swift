@@ -361,6 +361,7 @@ extension RecordBatch {
 
     let sharing = try ShareConsequences(of: self, row: row)
     let addedBytes = try countAddedBytes()
+    let usedBytes = row.usedBytes
     for entry in entries { try write(entry, row: &row, context: context) }
     for name in cascaded {
       guard let record = try transaction.record(name, in: row), !record.isDeleted else { continue }
@@ -374,7 +375,7 @@ extension RecordBatch {
     try sharing?.carry(of: self, row: &row, context: &context)
     try schemas.save(to: transaction)
     row.usedBytes += addedBytes
-    database.usedBytes += addedBytes
+    database.usedBytes += row.usedBytes - usedBytes
     try transaction.put(database)
     try transaction.put(&row)
     zone.row = row

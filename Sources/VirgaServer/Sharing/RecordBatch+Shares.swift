@@ -17,14 +17,16 @@ extension RecordBatch {
     try state.apply(change.shareChange, context: &context)
     try state.keep(change.unknownMembers)
     let fields = try shareFields(change, live: live, replaces: entry.operation.kind.replaces)
+    let (json, participants) = (fields.storedJSON, state.unknownMembers)
+    try Limits.check(
+      json.count + participants.count, atMost: Limits.recordBytesMax, "bytes in share '\(entry.name)'")
     let stamp = context.stamp(by: user, after: newest?.modified)
     var record = StoredRecord(
       name: entry.name, type: .share, sequence: 0, created: live?.created ?? stamp, modified: stamp,
-      fieldsJSON: fields.contains { $0.field.isEncrypted }
-        ? try seal.seal(fields.storedJSON, of: entry.name) : fields.storedJSON)
+      fieldsJSON: fields.contains { $0.field.isEncrypted } ? try seal.seal(json, of: entry.name) : json)
     record.share = live?.share
     record.shortGUID = live?.shortGUID
-    record.unknownMembers = state.unknownMembers
+    record.unknownMembers = participants
     let save = PlannedSave(record: record, previous: newest, newReferences: [], receipts: [])
     save.shareRoot = change.shareChange.root ?? rootNaming(entry.name)
     if let live, let root = save.shareRoot, live.share?.recordName != root.name {
@@ -54,7 +56,6 @@ extension RecordBatch {
       }
     }
     try Limits.check(fields.count, atMost: Limits.fieldsPerRecordMax, "fields in a share")
-    try Limits.check(fields.storedJSON.count, atMost: Limits.recordBytesMax, "bytes in a share")
     return fields
   }
 
@@ -104,7 +105,8 @@ extension RecordBatch {
   private mutating func begin(
     _ save: PlannedSave, named name: RecordName, others: inout OtherShares, context: inout CallContext
   ) throws {
-    guard let stated = save.shareRoot else {
+    // A root that names its share may have come after it.
+    guard let stated = save.shareRoot ?? rootNaming(name) else {
       guard name == .zoneShare else { throw ServiceError.badRequest(Reason.noRecordToShare) }
       guard others.names.isEmpty else {
         throw ServiceError.badRequest("\(Reason.alreadyShared) of zone '\(zone.id.name)'")

@@ -87,9 +87,11 @@ private struct SharePlace {
     guard try state.accept(user, context: &context), var row = zone.row else { return }
     var database = try transaction.openDatabase(zone.database, context: &context)
     database.sequence += 1
-    try transaction.put(database)
     row.databaseSequence = database.sequence
+    let usedBytes = row.usedBytes
     share = try transaction.put(state, of: share, by: user, row: &row, context: context)
+    database.usedBytes += row.usedBytes - usedBytes
+    try transaction.put(database)
     var book = ShareBook(transaction)
     try book.touch(state, in: row)
     try book.join(user, share, in: row, context: &context)

@@ -114,7 +114,8 @@ struct ShareBook {
 }
 
 extension WriteTransaction {
-  /// Writes a new version of a share's record that only tells of other participants.
+  /// Writes a new version of a share's record that only tells of other participants, and counts what it takes in the
+  /// zone's row. Nobody is kept from joining or leaving by a quota.
   func put(
     _ state: ShareState, of share: StoredRecord, by user: UserName, row: inout ZoneRow, context: CallContext
   ) throws -> StoredRecord {
@@ -123,6 +124,7 @@ extension WriteTransaction {
     next.sequence = row.sequence
     next.modified = context.stamp(by: user, after: share.modified)
     next.unknownMembers = state.unknownMembers
+    row.usedBytes += next.jsonBytes - share.jsonBytes
     try put(next, in: row, replacing: share, keepsVersion: true)
     return next
   }

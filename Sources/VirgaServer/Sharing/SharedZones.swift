@@ -64,13 +64,15 @@ extension Service {
     if shared.isDeleted { return gone }
     var database = try transaction.openDatabase(key, context: &context)
     database.sequence += 1
-    try transaction.put(database)
     row.databaseSequence = database.sequence
+    let usedBytes = row.usedBytes
     var book = ShareBook(transaction)
     for name in shared.shares {
       guard let share = try transaction.liveShare(name, in: row) else { continue }
       try transaction.take(user, outOf: share, row: &row, &book, context: context)
     }
+    database.usedBytes += row.usedBytes - usedBytes
+    try transaction.put(database)
     try book.write(row: &row, context: &context)
     try transaction.put(&row)
     try notifySubscribers(of: id, in: key, transaction: transaction, context: &context)
@@ -93,12 +95,14 @@ extension Service {
         let shares = try transaction.liveShares(of: row).filter { try ShareState($0).participant(user) != nil }
         guard !shares.isEmpty else { continue }
         database.sequence += 1
-        try transaction.put(database)
         row.databaseSequence = database.sequence
+        let usedBytes = row.usedBytes
         var book = ShareBook(transaction)
         for share in shares {
           try transaction.take(user, outOf: share, row: &row, &book, context: context)
         }
+        database.usedBytes += row.usedBytes - usedBytes
+        try transaction.put(database)
         try book.write(row: &row, context: &context)
         try transaction.put(&row)
       }

@@ -249,6 +249,59 @@ struct ShareLifeTests {
     if others > 99 { #expect(try world.harness.record("root")?.share == nil) }
   }
 
+  /// What the service does not know of a share takes room like what it knows.
+  @Test func aShareHoldsNoMoreThanOneMegabyte() throws {
+    let world = try ShareWorld()
+    func share(_ key: String, _ count: Int) -> RecordOperation {
+      ShareWorld.shareOperation().with {
+        $0.record.unknownMembers = Array("\"\(key)\":\"\(String(repeating: "x", count: count))\"".utf8)
+      }
+    }
+    func isTooLarge(_ operation: RecordOperation) throws -> Bool {
+      let reason = try world.harness.modify(operation).failure?.error.reason
+      return reason?.hasPrefix("\(Reason.limitExceeded): bytes in share 'Share-1'") == true
+    }
+    #expect(try isTooLarge(share("a", 2_000_000)))
+    #expect(try world.harness.modify(share("a", 600_000)).code == nil)
+    // Nor by and by.
+    let tag = try world.harness.record("Share-1")?.tag
+    var more = share("b", 600_000)
+    more.kind = .update
+    more.record.tag = tag
+    #expect(try isTooLarge(more))
+    let crowd = (0..<90).map { number in
+      var participant = ShareWorld.invitation(UserName("_user\(number)"))
+      participant.identity.nameComponents = Array(
+        "{\"givenName\":\"\(String(repeating: "x", count: 20_000))\"}".utf8)
+      return participant
+    }
+    #expect(
+      try isTooLarge(
+        RecordOperation.update("Share-1", tag: tag).with { $0.record.shareChange.participants = crowd }))
+  }
+
+  /// Whatever comes and goes with a share, the count of bytes comes back to where it was.
+  @Test func sharesCountForTheQuota() throws {
+    let world = try ShareWorld()
+    @Sendable func usedBytes(_ transaction: any WriteTransaction) throws -> [Int64?] {
+      let key = DatabaseKey(container: "iCloud.test", environment: .development, owner: "_alice")
+      return [try transaction.database(key)?.usedBytes, try transaction.zone("Diary", in: key)?.usedBytes]
+    }
+    let before = try world.harness.write(usedBytes)
+    let share = try world.share(open: .readOnly)
+    let begun = try world.harness.write(usedBytes)
+    #expect(begun[0] == begun[1] && begun[0] ?? 0 > (before[0] ?? 0) + 200)
+    #expect(try world.accept(share) == nil && world.accept(share, as: ShareWorld.carol) == nil)
+    let joined = try world.harness.write(usedBytes)
+    #expect(joined[0] == joined[1] && joined[0] ?? 0 > begun[0] ?? 0)
+    #expect(try world.modify(.forceDelete("Share-1")).isDeleted)
+    let deletion = Call.zonesModify(ZonesModifyRequest(operations: [.init(.delete, ShareWorld.zone)]))
+    _ = try world.harness.zones(deletion, as: ShareWorld.carol, in: .shared)
+    #expect(try world.harness.write(usedBytes) == begun)
+    #expect(try world.harness.modify(.forceDelete("Share-1")).isDeleted)
+    #expect(try world.harness.write(usedBytes) == before)
+  }
+
   /// A request may hold very many, which are not first compared with each other.
   @Test func tooManyParticipantsAreRefusedAtOnce() throws {
     let world = try ShareWorld()
