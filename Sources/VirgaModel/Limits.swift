@@ -54,6 +54,9 @@ public enum Limits {
   public static let notificationFieldLengthMax = 100
   /// Bytes of a subscription's query, which every save of its record type reads.
   public static let subscriptionQueryBytesMax = 16 << 10
+  /// Bytes of a subscription's `notificationInfo` as JSON, and events that it names.
+  public static let notificationInfoBytesMax = 16 << 10
+  public static let subscriptionEventsMax = 3
   /// Push tokens of one user, and of one client or device of theirs; the oldest are dropped beyond that.
   public static let pushTokensPerUserMax = 100
   public static let pushTokensPerClientMax = 4

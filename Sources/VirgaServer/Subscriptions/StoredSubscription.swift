@@ -169,6 +169,11 @@ struct StoredSubscription: Hashable {
   }
 }
 
+extension NotificationInfo {
+  /// What it takes in the store: every save that it may tell of reads it.
+  var storedBytes: Int { get throws { try JSONEncoder().encode(self).count } }
+}
+
 extension String {
   /// Where the `count`th slash stands.
   fileprivate func index(ofSlash count: Int) -> String.Index? {

@@ -91,6 +91,10 @@ private struct SubscriptionShelf {
     if let type = subscription.recordType, let objection = NameRule.recordType.objection(to: type.rawValue) {
       throw ServiceError.badRequest("recordType \(objection)")
     }
+    try Limits.check(subscription.firesOn.count, atMost: Limits.subscriptionEventsMax, "events of a subscription")
+    try Limits.check(
+      subscription.notificationInfo.storedBytes, atMost: Limits.notificationInfoBytesMax,
+      "bytes of a subscription's notificationInfo")
     let stored = try StoredSubscription(
       subscription, watching: try watched(subscription, in: transaction, context: context))
     let known = try self.subscription(subscription.id, in: transaction)

@@ -269,6 +269,23 @@ import VirgaWire
     #expect(try harness.record(RecordName("r\(limit)")) == nil)
   }
 
+  @Test func whatASubscriptionSaysIsLimited() throws {
+    let harness = Harness()
+    func failure(_ change: (inout Subscription) -> Void) throws -> ServiceError? {
+      var subscription = Subscription(id: "s", kind: .database)
+      change(&subscription)
+      return try harness.subscribe(subscription).error
+    }
+    let limit = Limits.notificationInfoBytesMax
+    let long = try failure { $0.notificationInfo.alertBody = String(repeating: "x", count: 100_000) }
+    #expect(long?.reason.hasPrefix("\(Reason.limitExceeded): bytes of a subscription's notificationInfo") == true)
+    let many = try failure { $0.notificationInfo.titleLocalizationArgs = Array(repeating: "x", count: limit) }
+    #expect(many?.reason.hasPrefix(Reason.limitExceeded) == true)
+    let events = try failure { $0.firesOn = Array(repeating: "create", count: 100_000) }
+    #expect(events?.reason.hasPrefix(Reason.limitExceeded) == true)
+    #expect(try failure { $0.notificationInfo.alertBody = String(repeating: "x", count: 10_000) } == nil)
+  }
+
   @Test func subscriptionsAreLimited() throws {
     let harness = Harness()
     for start in stride(from: 0, to: 1_000, by: 250) {
