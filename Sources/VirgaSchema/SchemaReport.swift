@@ -35,6 +35,8 @@ package struct SchemaReport: Codable, Hashable, Sendable {
   package var refusals: [Refusal] = []
   /// Whether the changes were made.
   package var isApplied = false
+  /// Whether the container has anything on the server; `nil` where that was not looked at.
+  package var isContainerKnown: Bool?
   /// How many records changed or went.
   package var recordsChanged = 0
 

@@ -3,7 +3,7 @@ import VirgaServer
 
 extension StoreError {
   /// What an error inside a transaction is for the caller: SQLite's become ours, all others stay.
-  static func translating(_ error: any Error) -> any Error {
+  package static func translating(_ error: any Error) -> any Error {
     guard let error = error as? SQLiteError else { return error }
     return StoreError(error)
   }

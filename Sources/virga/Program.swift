@@ -19,6 +19,7 @@ enum Program {
       account approve CODE sign in the web page that shows a code
       account accept URL   accept what somebody shares
       account token        print tokens for programs that speak the web service
+      account reset-keys   begin anew with another key of encrypted values
       schema export        print a container's schema
       schema import        make a file development's schema
       schema validate      check a file
@@ -38,7 +39,7 @@ enum Program {
       erase USER           erase everything of one person
       version              print the version
 
-    Each command explains itself with --help.
+    Each command explains itself with --help, or with: virga help COMMAND
     """
 
   static func run(_ words: [String]) async -> Int32 {
@@ -76,6 +77,8 @@ enum Program {
     case "version", "--version":
       guard rest.isEmpty else { throw Failure.usage("virga", "version takes no arguments") }
       Terminal.print("virga \(version)")
+    case "help" where rest.first == "version": Terminal.print(help)
+    case "help" where rest.contains { !$0.hasPrefix("-") }: try await dispatch(rest + ["--help"])
     case "help", "--help", "-h": Terminal.print(help)
     case nil: throw Failure(.usage, "a command is missing: serve, account, schema or another one (see virga --help)")
     case let word?: throw Failure.usage("virga", "unknown command \(word)")

@@ -40,6 +40,30 @@ import VirgaAuth
     #expect(phone.devices.count == 2)
   }
 
+  /// The other device has no settings of this one.
+  @Test func whatTheOtherDeviceTypesNamesTheServer() async throws {
+    let server = try await ServerProcess()
+    let (inviting, code) = try await invite(server, home: "phone")
+    let line = "virga account join \(code) --endpoint \(server.endpoint)\n"
+    try await inviting.printed { $0.contains(line) ? () : nil }
+    let made = try await ProgramRun.run(server.account("invite", "--new-account", home: "phone"))
+    #expect(made.output.contains(/virga account join [A-Z0-9-]+ --endpoint http/), "\(made)")
+  }
+
+  @Test func aSettingThatIsMisspeltOrNoAddressIsTold() async throws {
+    let folder = try TemporaryFolder()
+    let file = folder.path + "/config.json"
+    func show(_ settings: String) async throws -> ProgramRun.End {
+      try Data(settings.utf8).write(to: URL(fileURLWithPath: file))
+      return try await ProgramRun.run(["account", "show", "--home", folder.path])
+    }
+    let misspelt = try await show(#"{"endpont":"http://127.0.0.1:1","endpoint":"http://127.0.0.1:1"}"#)
+    #expect(misspelt.code == 69)
+    #expect(misspelt.errors.hasPrefix("virga: \(file) has a setting that means nothing: endpont\n"), "\(misspelt)")
+    let wrong = try await show(#"{"endpoint":"ftp://x"}"#)
+    #expect(wrong.code == 78 && wrong.errors.hasPrefix("virga: \(file): a server's address begins with"), "\(wrong)")
+  }
+
   @Test(arguments: ["n", "", nil])
   func deviceStaysOutUnlessTheOtherSaysYes(answer: String?) async throws {
     let server = try await ServerProcess()

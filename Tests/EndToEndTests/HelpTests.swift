@@ -4,7 +4,8 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct HelpTests {
   static let commands = [
     "serve", "account show", "account invite", "account join", "account devices", "account remove", "account approve",
-    "account accept", "account token", "schema export", "schema import", "schema validate", "schema diff",
+    "account accept", "account token", "account reset-keys", "schema export", "schema import", "schema validate",
+    "schema diff",
     "schema deploy", "schema reset", "records get", "records query", "records put", "records delete", "records history",
     "records restore", "zones list", "zones create", "zones delete", "stats", "backup", "restore", "tokens list",
     "tokens create", "tokens revoke", "keys list", "keys add", "keys remove", "users list", "users roles", "export",
@@ -18,6 +19,15 @@ import Testing
       #expect(end.output.contains(part) || part == "  virga " && end.output.contains("| virga "), "\(part)")
     }
     #expect(!end.output.contains("\t"))
+  }
+
+  @Test func theHelpNamesEveryCommand() async throws {
+    let all = try await ProgramRun.run(["help"]).output
+    for command in Self.commands {
+      let words = command.split(separator: " ")
+      #expect(all.contains("  \(command)") || all.contains("  \(words[0]) ") && words[0] != "account", "\(command)")
+    }
+    #expect(try await ProgramRun.run(["help", "serve"]).output.contains("Usage: virga serve"))
   }
 
   @Test(arguments: commands) func anUnknownOptionIsNamedWithTheHelpToReadOn(command: String) async throws {

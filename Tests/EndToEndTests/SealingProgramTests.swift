@@ -62,7 +62,12 @@ import VirgaCloudKit
     let accepted = try await ProgramRun.run([
       "account", "accept", address, "--home", server.folder.path + "/guest",
     ])
-    #expect(accepted.code == 0, "\(accepted.errors)")
+    #expect(accepted.code == 0 && accepted.errors.isEmpty, "\(accepted.errors)")
+    // One whose address lost its end learns that values stay closed.
+    let cut = try await ProgramRun.run([
+      "account", "accept", address.prefix { $0 != "#" } + "#bad", "--home", server.folder.path + "/other",
+    ])
+    #expect(cut.code == 0 && cut.errors.contains("what follows # in the address is no key"), "\(cut)")
     let guest = container("guest", server).sharedCloudDatabase
     let shared = try #require(try await guest.databaseChanges(since: nil).modifications.first?.zoneID)
     let seen = try await guest.record(for: CKRecord.ID(recordName: "one", zoneID: shared))

@@ -27,6 +27,21 @@ import VirgaSQLite
     #expect(end.errors == "\(signal == SIGINT ? "SIGINT" : "SIGTERM"): finishing what is under way\n")
   }
 
+  /// As `timeout` sends them: to the process, and at once to its group.
+  @Test func signalsThatComeTogetherAreOneWish() async throws {
+    let server = try await ServerProcess()
+    server.run.signal(SIGINT)
+    let end = await server.terminate(SIGTERM)
+    #expect(end.code == 0)
+    #expect(end.errors.hasSuffix(": finishing what is under way\n"))
+  }
+
+  @Test func closedServerSuggestsNothingThatItRefuses() async throws {
+    let server = try await ServerProcess(options: ["--enrolment", "closed"])
+    #expect(!server.greeting.contains("virga account"))
+    #expect(server.greeting.contains("virga users list --data \(server.data)"))
+  }
+
   @Test func parkedRequestDoesNotHoldUpTheEnd() async throws {
     let server = try await ServerProcess()
     let inviting = try ProgramRun(server.account("invite", home: "phone"))
@@ -176,8 +191,13 @@ import VirgaSQLite
       (["serve", "--port", "1", "--port", "2"], "--port was given twice"), (["serve", "x"], "unexpected argument x"),
       (["serve", "--enrolment", "all"], "--enrolment is one of open, invite, closed, not all"),
       (["serve", "--ephemeral", "--data", "d"], "--data and --ephemeral exclude each other"),
-      (["serve", "--container", "_x"], "--container begins with an underscore"),
+      (["serve", "--container", "_x"], "--container does not begin with an ASCII letter"),
       (["serve", "--base-url", "a.example"], "--base-url begins with http:// or https://"),
+      (["serve", "--base-url", "https://"], "--base-url is the address of a server"),
+      (["serve", "--base-url", "https://a b/"], "--base-url is the address of a server"),
+      (["serve", "--base-url", "https://a/?x=1"], "--base-url is the address of a server"),
+      (["serve", "--base-url", "https://a/#y"], "--base-url is the address of a server"),
+      (["help", "nothing"], "unknown command nothing"),
       (["account"], "a command is missing"), (["account", "nothing"], "unknown command nothing"),
       (["account", "join"], "CODE is missing"), (["account", "remove"], "DEVICE is missing"),
       (["account", "join", "A", "B"], "unexpected argument B"), (["account", "token"], "--container is missing"),
@@ -192,7 +212,8 @@ import VirgaSQLite
   }
 
   @Test(arguments: [
-    ["--help"], ["-h"], ["help"], ["serve", "--help"], ["serve", "--port", "1", "-h"], ["account", "--help"],
+    ["--help"], ["-h"], ["help"], ["help", "serve"], ["help", "account", "join"], ["help", "account"],
+    ["help", "version"], ["serve", "--help"], ["serve", "--port", "1", "-h"], ["account", "--help"],
     ["account", "show", "--help"], ["account", "invite", "--help"], ["account", "join", "--help"],
     ["account", "devices", "--help"], ["account", "remove", "--help"], ["account", "token", "--help"],
   ])

@@ -260,6 +260,8 @@ import VirgaModel
     var error = ServiceError(code, "because \"x\"", retryAfterSeconds: 13)
     error.redirectURL = "http://h/sign-in"
     #expect(ServiceError(decoding: error.encoded(uuid: "u"), status: code.httpStatus) == error)
+    #expect(ServiceError.isOne(error.encoded(uuid: "u")))
+    for other in ["", "<html>", "{}", "[]", #"{"reason":"x"}"#] { #expect(!ServiceError.isOne(Array(other.utf8))) }
   }
 
   @Test(arguments: [

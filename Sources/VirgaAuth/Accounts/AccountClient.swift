@@ -9,7 +9,7 @@ package actor AccountClient {
   package typealias Session = AccountMessages.Session
 
   private let home: VirgaHome
-  private let endpoint: String
+  package nonisolated let endpoint: String
   private let transport: any AccountTransport
   private let deviceName: String
   let now: @Sendable () -> Timestamp

@@ -40,6 +40,8 @@ package struct VirgaHome: Sendable {
     /// Of the user who has signed in there.
     package var webAuthToken: String?
 
+    fileprivate enum CodingKeys: String, CodingKey { case endpoint, containers, apiToken, webAuthToken }
+
     package init(endpoint: String? = nil, containers: [ContainerID]? = nil) {
       self.endpoint = endpoint
       self.containers = containers
@@ -52,6 +54,25 @@ package struct VirgaHome: Sendable {
   package func config() throws(SecureFileError) -> Config {
     let file = SecureFile(path: path + "/config.json", content: .settings)
     return try decoded(file) ?? Config()
+  }
+
+  /// The keys of the settings' file that have no meaning: misspelt ones, most likely.
+  package func unknownSettings() throws(SecureFileError) -> [String] {
+    struct AnyKey: CodingKey {
+      let stringValue: String
+      var intValue: Int? { nil }
+      init?(stringValue: String) { self.stringValue = stringValue }
+      init?(intValue: Int) { nil }
+    }
+    struct Keys: Decodable {
+      let names: [String]
+      init(from decoder: any Decoder) throws {
+        names = try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
+      }
+    }
+    let file = SecureFile(path: path + "/config.json", content: .settings)
+    let keys: Keys? = try decoded(file)
+    return (keys?.names ?? []).filter { Config.CodingKeys(stringValue: $0) == nil }.sorted()
   }
 
   package func write(_ config: Config) throws(SecureFileError) {

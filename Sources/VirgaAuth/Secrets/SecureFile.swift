@@ -4,6 +4,8 @@ import Glibc
 package enum SecureFileError: Error, Hashable, Sendable, CustomStringConvertible {
   case unreadable(path: String, reason: String)
   case unwritable(path: String, reason: String)
+  /// The disk, or the user's share of it, has no room for the file.
+  case full(path: String)
   /// Others than its owner may read it.
   case tooOpen(path: String, mode: UInt32)
   case damaged(path: String, reason: String)
@@ -12,6 +14,7 @@ package enum SecureFileError: Error, Hashable, Sendable, CustomStringConvertible
     switch self {
     case .unreadable(let path, let reason): "cannot read \(path): \(reason)"
     case .unwritable(let path, let reason): "cannot write \(path): \(reason)"
+    case .full(let path): "cannot write \(path): there is no room for it"
     case .tooOpen(let path, let mode):
       "\(path) is open to other users (mode \(String(mode, radix: 8))); close it with: chmod go-rwx '\(path)'"
     case .damaged(let path, let reason): "\(path) is damaged: it \(reason)"
@@ -75,9 +78,9 @@ package struct SecureFile: Sendable {
   package func write(_ bytes: [UInt8]) throws(SecureFileError) {
     let draft = try writeDraft(bytes)
     guard rename(draft, path) == 0 else {
-      let reason = errorText()
+      let error = writeError(path)
       unlink(draft)
-      throw .unwritable(path: path, reason: reason)
+      throw error
     }
     try syncFolder()
   }
@@ -94,13 +97,13 @@ package struct SecureFile: Sendable {
       return true
     }
     if errno == EEXIST { return false }
-    throw .unwritable(path: path, reason: errorText())
+    throw writeError(path)
   }
 
   private func writeDraft(_ bytes: [UInt8]) throws(SecureFileError) -> String {
     let draft = "\(path).\(getpid()).\(Hex.encode(SystemRandom.bytes(6)))"
     let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw .unwritable(path: path, reason: errorText()) }
+    guard descriptor >= 0 else { throw writeError(path) }
     defer { close(descriptor) }
     var start = 0
     while start < bytes.count {
@@ -109,26 +112,31 @@ package struct SecureFile: Sendable {
       }
       if count < 0 && errno == EINTR { continue }
       guard count > 0 else {
-        let reason = errorText()
+        let error = writeError(path)
         unlink(draft)
-        throw .unwritable(path: path, reason: reason)
+        throw error
       }
       start += count
     }
     guard fsync(descriptor) == 0 else {
-      let reason = errorText()
+      let error = writeError(path)
       unlink(draft)
-      throw .unwritable(path: path, reason: reason)
+      throw error
     }
     return draft
   }
 
   private func syncFolder() throws(SecureFileError) {
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw .unwritable(path: folder, reason: errorText()) }
+    guard descriptor >= 0 else { throw writeError(folder) }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw .unwritable(path: folder, reason: errorText()) }
+    guard fsync(descriptor) == 0 else { throw writeError(folder) }
   }
+}
+
+/// Why the last call did not write a file.
+private func writeError(_ path: String) -> SecureFileError {
+  errno == ENOSPC || errno == EDQUOT ? .full(path: path) : .unwritable(path: path, reason: errorText())
 }
 
 /// The system's text for the error of the last call.

@@ -20,10 +20,18 @@ package struct ServerSecrets: Sendable {
   /// A new key, for a server without a data folder.
   package static func random() -> ServerSecrets { ServerSecrets(key: SystemRandom.bytes(keyLength)) }
 
-  /// Reads the key of a data folder, making one (mode 0600) where there is none.
-  package static func load(from folder: String) throws(SecureFileError) -> ServerSecrets {
+  /// Reads the key of a data folder; `nil` if it has none.
+  package static func read(from folder: String) throws(SecureFileError) -> ServerSecrets? {
     let file = SecureFile(path: folder + "/" + fileName)
-    if let existing = try file.read() { return try ServerSecrets(existing, of: file) }
+    guard let bytes = try file.read() else { return nil }
+    return try ServerSecrets(bytes, of: file)
+  }
+
+  /// Reads the key of a data folder, making one (mode 0600) where there is none.
+  /// - Precondition: The folder has a key or holds no data: beside data another key would make everybody a stranger.
+  package static func load(from folder: String) throws(SecureFileError) -> ServerSecrets {
+    if let existing = try read(from: folder) { return existing }
+    let file = SecureFile(path: folder + "/" + fileName)
     try file.create(SystemRandom.bytes(keyLength))
     // Somebody else may have been first: what lies there now counts.
     guard let stored = try file.read() else { throw .damaged(path: file.path, reason: "vanished") }

@@ -258,14 +258,16 @@ final class Keyring: Sendable {
 }
 
 extension AccountClient {
-  /// Keeps what the address of a share brought, for all devices of the account; nothing if it brought none.
+  /// Keeps what the address of a share brought, for all devices of the account.
+  /// - Returns: Whether it brought a key.
   package func keepSecret(
     fragment: String, of zone: ZoneID, in container: ContainerID, _ environment: VirgaModel.Environment
-  ) async throws {
+  ) async throws -> Bool {
     let place = ZonePlace(container: container, environment: environment, zone: zone.name)
-    guard let secret = ZoneSecret(fragment: fragment, place: place) else { return }
+    guard let secret = ZoneSecret(fragment: fragment, place: place) else { return false }
     let keyring = Keyring(accounts: self, now: { Timestamp(Date()) })
     try await keyring.keep(secret, of: Keyring.Spot(place: place, owner: zone.owner))
+    return true
   }
 }
 

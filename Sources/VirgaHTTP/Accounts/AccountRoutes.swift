@@ -163,7 +163,7 @@ package final class AccountRoutes: Sendable {
   private func makeTokens(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Tokens {
     let session = try await session(call)
     let message: AccountMessages.TokenRequest = try call.body()
-    if let objection = NameRule.name.objection(to: message.container.rawValue) {
+    if let objection = NameRule.container.objection(to: message.container.rawValue) {
       throw .badRequest("container \(objection)")
     }
     try authenticator.checkServed(message.container)

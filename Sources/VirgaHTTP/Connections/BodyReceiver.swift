@@ -19,7 +19,7 @@ struct BodyReceiver {
   private init(_ framing: ParsedHead.Framing, limit: Int64, chunkLimits: ChunkedBodyParser.Limits, began: Instant)
     throws(HTTPRefusal)
   {
-    if case .length(let length) = framing, length > limit { throw .bodyTooLarge }
+    if case .length(let length) = framing, length > limit { throw .bodyTooLarge(limit: limit) }
     self.framing = framing
     self.limit = limit
     self.began = began
@@ -60,7 +60,7 @@ struct BodyReceiver {
       offset += count
     case .chunked:
       while let range = try chunks.next(input, from: &offset) {
-        guard Int64(range.count) <= limit - received else { throw .bodyTooLarge }
+        guard Int64(range.count) <= limit - received else { throw .bodyTooLarge(limit: limit) }
         try keep(input.extracting(range), expecting: nil)
       }
     }

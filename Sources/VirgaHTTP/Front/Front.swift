@@ -114,14 +114,17 @@ package final class Front: HTTPHandler {
     case .health: return await health()
     case .metrics: return metricsAnswer(request)
     case .preflight: return .preflight(request.head)
-    case .wrongMethod(let allowed):
-      var response = failure(.badRequest("the method \(request.head.method) is not allowed here, but \(allowed)"))
-      response.status = 405
-      response.headers.append("Allow", "\(allowed), OPTIONS")
-      return response
+    case .wrongMethod(let allowed): return refusal(ofMethod: request.head.method, allowed: allowed)
     case .notFound(let reason): return failure(ServiceError(.notFound, reason))
     case .malformed(let reason): return failure(.badRequest(reason))
     }
+  }
+
+  func refusal(ofMethod method: String, allowed: String) -> HTTPResponse {
+    var response = failure(.badRequest("the method \(method) is not allowed here, but \(allowed)"))
+    response.status = 405
+    response.headers.append("Allow", "\(allowed), OPTIONS")
+    return response
   }
 
   package func response(to refusal: HTTPRefusal) -> HTTPResponse {
@@ -145,8 +148,8 @@ package final class Front: HTTPHandler {
     if case .bytes(let bytes) = request.body {
       switch bodyPlan(for: request.head) {
       case .refuse(let response): return response
-      case .buffer(let limit) where bytes.count > limit: return response(to: .bodyTooLarge)
-      case .stream(_, let limit) where bytes.count > limit: return response(to: .bodyTooLarge)
+      case .buffer(let limit) where bytes.count > limit: return response(to: .bodyTooLarge(limit: Int64(limit)))
+      case .stream(_, let limit) where bytes.count > limit: return response(to: .bodyTooLarge(limit: Int64(limit)))
       default: break
       }
     }

@@ -104,10 +104,9 @@ enum Route: Hashable, Sendable {
     guard let environment = Environment(rawValue: environment) else {
       return .notFound("there is no environment \(quoted(environment))")
     }
-    let isName =
-      (1...Limits.nameLengthMax).contains(container.utf8.count)
-      && container.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "/") }
-    guard isName else { return .notFound("the container's identifier is empty, too long or not printable ASCII") }
+    if let objection = NameRule.container.objection(to: container) {
+      return .notFound("the container's name \(objection)")
+    }
     return .call(
       Endpoint(container: ContainerID(container), environment: environment, scope: scope, operation: known))
   }

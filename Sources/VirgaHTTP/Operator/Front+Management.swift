@@ -2,13 +2,14 @@ import VirgaModel
 import VirgaWire
 
 extension Front {
-  /// The names after `/virga/1/` that are calls of the operator; one stands for all that lie below it.
-  private static let managementNames: Set<Substring> = [
-    "faults", "operate", "history", "zone-records", "roles", "leave-shares",
+  /// The names after `/virga/1/` that are calls of the operator, and their methods; one stands for all that lie below it.
+  private static let managementMethods: [String: [String]] = [
+    "faults": ["GET", "PUT", "DELETE"], "operate": ["POST"], "history": ["GET"], "zone-records": ["GET"],
+    "roles": ["GET", "PUT"], "leave-shares": ["POST"],
   ]
 
   static func isManagement(_ name: Substring) -> Bool {
-    managementNames.contains(name.prefix { $0 != "/" })
+    managementMethods[String(name.prefix { $0 != "/" })] != nil
   }
 
   /// Answers a call of the operator. Nothing is told to anybody else, not even which calls there are.
@@ -17,6 +18,9 @@ extension Front {
     do {
       // Who reads or changes people's data shows a token: a device's session is not enough.
       if name == "faults" { try await checkOperator(request) } else { try checkOperatorToken(request.head) }
+      if let methods = Self.managementMethods[name], !methods.contains(request.head.method) {
+        return refusal(ofMethod: request.head.method, allowed: methods.joined(separator: ", "))
+      }
       guard case .bytes(let body) = request.body else { throw ServiceError.badRequest("the body is not in memory") }
       let answer = try await manage(name, request.head, body: body, uuid: uuid)
       return .json(answer, status: 200, uuid: uuid)

@@ -47,8 +47,10 @@ extension Front {
   /// The roles of a user, whom the query names.
   func roles(_ head: HTTPRequestHead) async throws -> [UInt8] {
     let (user, context) = try userContext(head)
-    return try await store.read { [service] transaction in
-      try Self.encoded(service.roles(of: user, in: transaction, context: context))
+    let named = QueryParameters(of: head)["user"] ?? ""
+    return try await store.read { [service, authenticator] transaction in
+      try Self.checkKnown(named, user, context.endpoint, authenticator, in: transaction)
+      return try Self.encoded(service.roles(of: user, in: transaction, context: context))
     }
   }
 
@@ -59,8 +61,8 @@ extension Front {
     guard let message = try? JSONDecoder().decode(OperatorMessages.Roles.self, from: Data(body)) else {
       throw ServiceError.badRequest("the body is {\"roles\":[NAME, …]}")
     }
-    return try await store.write { [service] transaction in
-      try Self.checkKnown(named, user, context.endpoint, in: transaction)
+    return try await store.write { [service, authenticator] transaction in
+      try Self.checkKnown(named, user, context.endpoint, authenticator, in: transaction)
       var context = context
       try service.setRoles(message.roles.map { RoleName($0) }, of: user, in: transaction, context: &context)
       return try Self.encoded(service.roles(of: user, in: transaction, context: context))
@@ -85,27 +87,29 @@ extension Front {
     return (user, context)
   }
 
-  /// Checks that whose private data are asked for is anybody at all, where the caller wants that checked.
+  /// Checks that who is named is anybody at all, where the caller wants that checked.
   private func checkNamed(_ query: QueryParameters, _ context: CallContext) async throws {
-    guard query.isTrue("userMustExist"), context.endpoint.scope == .private, let named = query["user"],
-      let user = context.principal.user
-    else { return }
+    guard query.isTrue("userMustExist"), let named = query["user"], let user = context.principal.user else { return }
     let endpoint = context.endpoint
     try await store.read { [authenticator] transaction in
-      let key = DatabaseKey(container: endpoint.container, environment: endpoint.environment, owner: user)
-      if try transaction.database(key) != nil { return }
-      let accounts = try Accounts().all(in: transaction)
-      if accounts.contains(where: { authenticator.user(of: $0.id, in: endpoint.container) == user }) { return }
-      try Self.checkKnown(named, user, endpoint, in: transaction)
+      try Self.checkKnown(named, user, endpoint, authenticator, in: transaction)
     }
   }
 
-  /// - Throws: `NOT_FOUND` for a name that is nobody's, so that a slip of the pen makes no user.
+  /// - Throws: `NOT_FOUND` for a name that is nobody's, so that a slip of the pen makes no user. Somebody is who has an
+  ///   account, a server-to-server key, a private database or a user record.
   private static func checkKnown(
-    _ named: String, _ user: UserName, _ endpoint: Endpoint, in transaction: any ReadTransaction
+    _ named: String, _ user: UserName, _ endpoint: Endpoint, _ authenticator: Authenticator,
+    in transaction: any ReadTransaction
   ) throws {
     if try transaction.entity(.account, key: named) != nil { return }
-    let database = DatabaseKey(container: endpoint.container, environment: endpoint.environment, owner: nil)
+    let container = endpoint.container
+    let owned = DatabaseKey(container: container, environment: endpoint.environment, owner: user)
+    if try transaction.database(owned) != nil { return }
+    let keys = try Credentials().keys(of: container, in: transaction).map(\.account)
+    let accounts = try keys + Accounts().all(in: transaction).map(\.id)
+    if accounts.contains(where: { authenticator.user(of: $0, in: container) == user }) { return }
+    let database = DatabaseKey(container: container, environment: endpoint.environment, owner: nil)
     let zone = try transaction.zone(.default, in: database)
     guard try zone.flatMap({ try transaction.record(RecordName(user.rawValue), in: $0) }) == nil else { return }
     throw ServiceError(.notFound, "there is no user '\(named.prefix(100))' in container \(endpoint.container)")

@@ -11,7 +11,8 @@ extension Front {
     if showsKeyToken(request.head) { return }
     if let token = configuration.operatorToken {
       guard let given = headers["X-Virga-Operator"] else {
-        throw ServiceError(.accessDenied, "this is for the server's operator: it needs the operator's token")
+        throw ServiceError(
+          .accessDenied, "this is for the server's operator: it needs the operator's token in X-Virga-Operator")
       }
       guard equalsInConstantTime(given, token) else {
         throw ServiceError(.authenticationFailed, "the operator's token is wrong")
@@ -27,7 +28,10 @@ extension Front {
         "this is for the server's operator: ask on its own machine, or start it with VIRGA_OPERATOR_TOKEN")
     }
     guard let session = headers["X-Virga-Session"] else {
-      throw ServiceError(.authenticationFailed, AccountReason.noCredentials)
+      throw ServiceError(
+        .authenticationFailed,
+        "this is for the server's operator: it needs the operator's token in X-Virga-Operator, or a device's session in "
+          + "X-Virga-Session")
     }
     _ = try await authenticator.session(of: session)
   }
@@ -37,7 +41,8 @@ extension Front {
   func checkOperatorToken(_ head: HTTPRequestHead) throws(ServiceError) {
     if showsKeyToken(head) { return }
     guard let given = head.headers["X-Virga-Operator"] else {
-      throw ServiceError(.accessDenied, "this is for the server's operator: it needs the operator's token")
+      throw ServiceError(
+        .accessDenied, "this is for the server's operator: it needs the operator's token in X-Virga-Operator")
     }
     guard let token = configuration.operatorToken, equalsInConstantTime(given, token) else {
       throw ServiceError(.authenticationFailed, "the operator's token is wrong")

@@ -69,7 +69,11 @@ extension Front {
     let start = context(for: endpoint, .world, request.head, QueryParameters(of: request.head))
     switch call {
     case .export, .diff:
-      return try await store.read { [service] in try service.schemaDifference(of: container, transaction: $0) }
+      return try await store.read { [service] in
+        var report = try service.schemaDifference(of: container, transaction: $0)
+        report.isContainerKnown = try service.hasAnything(of: container, transaction: $0)
+        return report
+      }
     case .validate, .import:
       let schema: Schema
       switch try self.schema(in: request) {
@@ -78,7 +82,9 @@ extension Front {
       }
       if call == .validate {
         return try await store.read { [service] in
-          try service.checkImport(of: schema, into: container, transaction: $0)
+          var report = try service.checkImport(of: schema, into: container, transaction: $0)
+          report.isContainerKnown = try service.hasAnything(of: container, transaction: $0)
+          return report
         }
       }
       return try await write(start) { [service] transaction, context in

@@ -160,7 +160,9 @@ package final class OperatorRoutes: Sendable {
   }
 
   private func check(_ container: ContainerID) throws(ServiceError) {
-    if let objection = NameRule.name.objection(to: container.rawValue) { throw .badRequest("container \(objection)") }
+    if let objection = NameRule.container.objection(to: container.rawValue) {
+      throw .badRequest("container \(objection)")
+    }
     try authenticator.checkServed(container)
   }
 

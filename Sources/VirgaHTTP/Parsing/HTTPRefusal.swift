@@ -21,7 +21,10 @@ public struct HTTPRefusal: Error, Sendable, Hashable {
   static let framing = badRequest("Transfer-Encoding must appear once, in HTTP/1.1, and without Content-Length.")
   static let chunk = badRequest("The chunked body is malformed.")
   static let timeout = HTTPRefusal(status: 408, reason: "The request took too long to arrive.")
-  static let bodyTooLarge = HTTPRefusal(status: 413, reason: "The body is larger than this call takes.")
+  static let bodyTooLarge = HTTPRefusal(status: 413, reason: "The body is larger than any call takes.")
+  static func bodyTooLarge(limit: Int64) -> HTTPRefusal {
+    HTTPRefusal(status: 413, reason: "The body is larger than the \(limit) bytes that this call takes.")
+  }
   static let targetTooLong = HTTPRefusal(status: 414, reason: "The target is too long.")
   static let expectation = HTTPRefusal(status: 417, reason: "The only expectation met is 100-continue.")
   static let headTooLarge = HTTPRefusal(status: 431, reason: "The request head is too large.")

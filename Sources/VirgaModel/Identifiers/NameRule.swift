@@ -27,7 +27,11 @@ public enum NameRule: Sendable {
         isLetter($0) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: "_")
           || ($0 == UInt8(ascii: ".") && self != .fieldName) || ($0 == UInt8(ascii: "-") && self == .container)
       }
-      if !allowed { return "has a character that is not allowed there" }
+      if !allowed {
+        return self == .container
+          ? "has a character other than ASCII letters, digits, '.', '_' and '-'"
+          : "has a character that is not allowed there"
+      }
     }
     return nil
   }

@@ -14,7 +14,7 @@ extension RecordTypeSchema {
       return taken
     }
     if let objection = NameRule.fieldName.objection(to: field.rawValue) {
-      throw ServiceError.badRequest("field name \(objection)")
+      throw ServiceError.badRequest("field name '\(field.rawValue.prefix(100))' \(objection)")
     }
     guard environment == .development else {
       throw ServiceError.badRequest(

@@ -30,7 +30,7 @@ struct SchemaBook {
       return known
     }
     if let objection = NameRule.recordType.objection(to: type.rawValue) {
-      throw ServiceError.badRequest("record type \(objection)")
+      throw ServiceError.badRequest("record type '\(type.rawValue.prefix(100))' \(objection)")
     }
     guard environment == .development else {
       throw ServiceError.badRequest(

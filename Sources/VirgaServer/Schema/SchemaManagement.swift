@@ -10,6 +10,16 @@ extension Service {
     try transaction.schema(of: container, in: environment)
   }
 
+  /// Whether a container has anything: a database or a schema of its own. Of one that has nothing, the name may be wrong.
+  package func hasAnything(of container: ContainerID, transaction: any ReadTransaction) throws -> Bool {
+    let empty = Schema(roles: [], recordTypes: []).completed()
+    for environment in Environment.allCases
+    where try transaction.schema(of: container, in: environment) != empty {
+      return true
+    }
+    return try transaction.databases().contains { $0.key.container == container }
+  }
+
   /// What importing `schema` would do: its changes to development's schema, and what production refuses of it.
   package func checkImport(
     of schema: Schema, into container: ContainerID, transaction: any ReadTransaction

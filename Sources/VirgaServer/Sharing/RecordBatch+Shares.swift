@@ -47,7 +47,7 @@ extension RecordBatch {
     for given in change.fields {
       let bare = FieldName(String(given.name.rawValue.filter { $0 != "." }))
       if let objection = NameRule.fieldName.objection(to: bare.rawValue) {
-        throw ServiceError.badRequest("field name \(objection)")
+        throw ServiceError.badRequest("field name '\(bare.rawValue.prefix(100))' \(objection)")
       }
       switch given.field?.value {
       case .asset, .assetList, .reference, .referenceList:

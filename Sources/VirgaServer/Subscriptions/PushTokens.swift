@@ -114,6 +114,10 @@ extension Service {
     _ token: String, _ request: PushTokenRequest, in transaction: any WriteTransaction, context: CallContext
   ) throws {
     let user = try context.principal.requiredUser()
+    guard Environment(rawValue: request.apnsEnvironment) != nil else {
+      throw ServiceError.badRequest(
+        "apnsEnvironment is development or production, not '\(request.apnsEnvironment.prefix(100))'")
+    }
     let texts = [request.apnsEnvironment, request.clientID ?? context.clientID ?? ""]
     guard texts.allSatisfy({ $0.utf8.count <= Limits.nameLengthMax && !$0.utf8.contains(UInt8(ascii: "\n")) }) else {
       throw ServiceError.badRequest("apnsEnvironment or clientId is too long or has a line break")

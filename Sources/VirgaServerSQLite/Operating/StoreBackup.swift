@@ -34,6 +34,17 @@ package enum StoreBackup {
     ) { ($0.text(0), $0.bool(1)) }
   }
 
+  /// Whether nothing at all was ever kept in a database.
+  package static func isEmpty(database path: String) throws -> Bool {
+    do {
+      let connection = try Connection(path: path, access: .readOnly)
+      let sql = "SELECT NOT EXISTS (SELECT 1 FROM database) AND NOT EXISTS (SELECT 1 FROM entity)"
+      return try connection.first(sql) { $0.bool(0) } ?? true
+    } catch {
+      throw StoreError.translating(error)
+    }
+  }
+
   /// - Throws: `.damaged` if a page or an index is wrong.
   package static func check(database path: String) throws {
     let connection: Connection

@@ -36,6 +36,23 @@ extension ServiceError {
     return ServiceError(ServiceErrorParts(status: status).codeByStatus, reason)
   }
 
+  /// Whether an answer's body is an error of the protocol at all.
+  public static func isOne(_ bytes: [UInt8]) -> Bool {
+    var reader = JSONReader(bytes)
+    var isOne = false
+    do {
+      try reader.beginObject()
+      while let key = try reader.nextKey() {
+        isOne = isOne || key == "serverErrorCode"
+        try reader.skipValue()
+      }
+      try reader.finish()
+    } catch {
+      return false
+    }
+    return isOne
+  }
+
   /// Writes the members of an error into a dictionary that may name an item.
   func writeMembers(into writer: inout JSONWriter, uuid: String) {
     writer.member("uuid", uuid)

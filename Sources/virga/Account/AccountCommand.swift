@@ -102,8 +102,7 @@ enum AccountCommand {
     var endpoint = ""
     do {
       let given = try (arguments.value("--endpoint") ?? known(arguments)).map { ["VIRGA_ENDPOINT": $0] }
-      endpoint = try home.endpoint(environment: given ?? environment)
-      try Failure.check(endpoint: endpoint)
+      endpoint = try Failure.endpoint(of: home, environment: given ?? environment)
       let client = AccountClient(
         home: home, endpoint: endpoint, transport: CurlAccountTransport(endpoint: endpoint),
         deviceName: arguments.value("--name") ?? VirgaCloudKit.Service.hostName,
@@ -200,14 +199,14 @@ enum AccountCommand {
     if arguments.has("--new-account") {
       let code = try await client.enrolmentCode()
       if isJSON { return try Terminal.print(json: code) }
-      return Terminal.print("\(code.code)\nWhoever has it makes one account: virga account join \(code.code)")
+      return Terminal.print("\(code.code)\nWhoever has it makes one account: \(joining(code.code, at: client))")
     }
     let code = try await client.invite()
     if isJSON {
       try Terminal.print(json: code)
     } else {
       Terminal.print(
-        "Code: \(code.code)\nOn the other device, within ten minutes: virga account join \(code.code)\nWaiting …")
+        "Code: \(code.code)\nOn the other device, within ten minutes: \(joining(code.code, at: client))\nWaiting …")
     }
     let candidate = try await client.candidate(for: code.code)
     if isJSON {
@@ -220,6 +219,12 @@ enum AccountCommand {
     let description = try await client.confirm(candidate, code: code.code, accepts: accepts)
     guard accepts else { throw Failure(.failed, "\(candidate.name) was not let in") }
     if isJSON { try Terminal.print(json: description) } else { Terminal.print("\(candidate.name) is in.") }
+  }
+
+  /// What is typed on the other device, which has no settings of this one.
+  private static func joining(_ code: String, at client: AccountClient) -> String {
+    "virga account join \(code)"
+      + (client.endpoint == VirgaHome.defaultEndpoint ? "" : " --endpoint \(client.endpoint)")
   }
 
   private static func join(_ client: AccountClient, _ arguments: Arguments) async throws {
@@ -264,8 +269,13 @@ enum AccountCommand {
     case .failure(_, let error): throw Failure(.failed, "the share was not accepted: \(error.reason)")
     case .metadata(let metadata):
       if let fragment = url.fragment, metadata.participantRole != .owner {
-        try await client.keepSecret(
+        let isKept = try await client.keepSecret(
           fragment: fragment, of: metadata.zone, in: metadata.container, url.path.environment)
+        if !isKept {
+          Terminal.complain(
+            "virga: what follows # in the address is no key of this share; encrypted values that it may have stay closed: "
+              + "ask for the whole address")
+        }
       }
       let title = metadata.share.title ?? metadata.rootRecordName?.rawValue ?? metadata.zone.name.rawValue
       if arguments.has("--json") {

@@ -13,6 +13,7 @@ enum CommandExamples {
     "virga account approve": ["virga account approve ABCD-EFGH"],
     "virga account accept": ["virga account accept https://sync.example/share/iCloud.com.example.App/production/…"],
     "virga account token": ["virga account token --container iCloud.com.example.App"],
+    "virga account reset-keys": ["virga account reset-keys"],
     "virga schema export": ["virga schema export --container iCloud.com.example.App > app.ckdb"],
     "virga schema import": ["virga schema import --container iCloud.com.example.App --file app.ckdb"],
     "virga schema validate": ["virga schema validate --file app.ckdb"],

@@ -1,3 +1,5 @@
+import VirgaAuth
+
 /// Why the program ends without having done what it was asked: one line on standard error, and an exit code that scripts
 /// can tell apart. The codes are those of sysexits.h where that has one that fits.
 struct Failure: Error, Hashable {
@@ -32,6 +34,21 @@ struct Failure: Error, Hashable {
     guard ["http://", "https://"].contains(where: { lowered.hasPrefix($0) && lowered.count > $0.count }) else {
       throw Failure(.usage, "a server's address begins with http:// or https://, unlike \(endpoint)")
     }
+  }
+
+  /// The address of the server that a device asks.
+  /// - Throws: If it is none, with the name of the file if it comes from there.
+  static func endpoint(of home: VirgaHome, environment: [String: String]) throws -> String {
+    let endpoint = try home.endpoint(environment: environment)
+    let file = home.path + "/config.json"
+    for key in try home.unknownSettings() {
+      Terminal.complain("virga: \(file) has a setting that means nothing: \(key)")
+    }
+    do throws(Failure) { try check(endpoint: endpoint) } catch {
+      let isGiven = environment["VIRGA_ENDPOINT"]?.isEmpty == false
+      throw isGiven ? error : Failure(.badConfiguration, "\(file): \(error.message)")
+    }
+    return endpoint
   }
 
   static func usage(_ command: String, _ message: String) -> Failure {

@@ -36,6 +36,7 @@ enum BackupCommand {
     let data = arguments.value("--data") ?? "./virga-data"
     try OperatorAccess.checkFolder(data)
     let count = try copy(from: data, to: arguments.operands[0])
+    try BackupMark.write(to: arguments.operands[0])
     Terminal.print("Backed up \(data) to \(arguments.operands[0]) with \(count) assets.")
   }
 
@@ -44,8 +45,8 @@ enum BackupCommand {
     if arguments.wantsHelp { return Terminal.print(restore.help) }
     let data = arguments.value("--data") ?? "./virga-data"
     let source = arguments.operands[0]
-    guard FileManager.default.fileExists(atPath: source + "/virga.sqlite"),
-      FileManager.default.fileExists(atPath: source + "/" + ServerSecrets.fileName)
+    guard try OperatorAccess.isThere(source + "/virga.sqlite"),
+      try OperatorAccess.isThere(source + "/" + ServerSecrets.fileName)
     else { throw Failure(.damaged, "\(source) is no backup: it lacks virga.sqlite or \(ServerSecrets.fileName)") }
     try translating { try StoreBackup.check(database: source + "/virga.sqlite") }
     let count = try copy(from: source, to: data, isRestored: true)

@@ -10,7 +10,12 @@ enum ImportCommand {
     operands: ["FOLDER"],
     options: [.init(name: "--user", value: "USER", help: "The account that they are saved for.")]
       + OperatorAccess.options,
-    notes: OperatorAccess.notes)
+    notes: """
+      Shares are left out and named: share again what is to be shared. What cannot be saved is named as well, and all else is
+      saved.
+
+      \(OperatorAccess.notes)
+      """)
 
   private static let recordsPerCall = 100
 
@@ -19,21 +24,57 @@ enum ImportCommand {
     if arguments.wantsHelp { return Terminal.print(spec.help) }
     guard let user = arguments.value("--user") else { throw Failure.usage(spec.name, "--user is missing") }
     let folder = arguments.operands[0]
-    guard let data = FileManager.default.contents(atPath: folder + "/export.json") else {
-      throw Failure(.unreadable, "\(folder)/export.json cannot be read")
-    }
-    let export = try ProtocolJSON.object(Array(data))
-    guard export["format"] as? String == ExportCommand.format else {
-      throw Failure(.damaged, "\(folder)/export.json is no export that this version knows")
-    }
+    let databases = try databases(ofExport: folder)
     let access = try await OperatorAccess(arguments)
     defer { access.close() }
-    var count = 0
-    for database in export["databases"] as? [[String: Any]] ?? [] {
-      var writer = Writer(access: access, folder: folder, database: database, user: user)
-      count += try await writer.all()
+    let writers = databases.map { Writer(access: access, folder: folder, database: $0, user: user) }
+    // Before anything is saved: a name that is nobody's would make a person.
+    for writer in writers { try await writer.checkUser() }
+    var report = Report()
+    for writer in writers { try await writer.all(&report) }
+    Terminal.print("Imported \(report.count) records.")
+    if !report.omissions.isEmpty {
+      Terminal.complain(
+        "Not imported, since it cannot be another's: share again what is to be shared.\n"
+          + report.omissions.map { "  \($0)" }.joined(separator: "\n"))
     }
-    Terminal.print("Imported \(count) records.")
+    guard report.failures.isEmpty else {
+      throw Failure(
+        .failed, "not all could be imported:\n" + report.failures.map { "  \($0)" }.joined(separator: "\n"))
+    }
+  }
+
+  private static func databases(ofExport folder: String) throws(Failure) -> [[String: Any]] {
+    let path = folder + "/export.json"
+    guard let data = FileManager.default.contents(atPath: path) else {
+      throw Failure(.unreadable, "\(path) cannot be read")
+    }
+    guard let object = try? JSONSerialization.jsonObject(with: data) else {
+      throw Failure(.damaged, "\(path) is not JSON")
+    }
+    guard let export = object as? [String: Any], export["format"] as? String == ExportCommand.format else {
+      throw Failure(.damaged, "\(path) is no export that this version knows")
+    }
+    return export["databases"] as? [[String: Any]] ?? []
+  }
+
+  /// What came of it.
+  private struct Report {
+    /// Records that were saved.
+    var count = 0
+    /// What is left out on purpose.
+    var omissions: [String] = []
+    var failures: [String] = []
+
+    /// Does a part of the work, and notes if the server or the export refuses it. What stands against all of the work
+    /// ends it.
+    mutating func attempt(_ what: String, _ body: (inout Report) async throws -> Void) async throws {
+      do {
+        try await body(&self)
+      } catch let failure as Failure where [.failed, .damaged].contains(failure.code) {
+        failures.append("\(what): \(failure.message)")
+      }
+    }
   }
 
   /// Saves one database of an export.
@@ -43,45 +84,103 @@ enum ImportCommand {
     let database: [String: Any]
     let user: String
 
-    mutating func all() async throws -> Int {
-      var count = 0
+    private func part(_ name: String) -> String { database[name] as? String ?? "" }
+    private var name: String { "\(part("container"))/\(part("environment"))/\(part("database"))" }
+
+    /// - Throws: If the user is nobody.
+    func checkUser() async throws { _ = try await call("zones/list", [:], in: "private") }
+
+    func all(_ report: inout Report) async throws {
       for zone in database["zones"] as? [[String: Any]] ?? [] {
-        guard let name = zone["zone"] as? String, let records = zone["records"] as? [[String: Any]] else { continue }
-        if name != ZoneName.default.rawValue {
-          let operation: [String: Any] = ["operationType": "create", "zone": ["zoneID": ["zoneName": name]]]
-          _ = try await call("zones/modify", ["operations": [operation]])
+        guard let zoneName = zone["zone"] as? String, let records = zone["records"] as? [[String: Any]] else {
+          continue
         }
-        count += try await save(records, zone: name)
+        try await report.attempt("\(name) zone \(zoneName)") { report in
+          if zoneName != ZoneName.default.rawValue {
+            let operation: [String: Any] = ["operationType": "create", "zone": ["zoneID": ["zoneName": zoneName]]]
+            let answer = try await call("zones/modify", ["operations": [operation]])
+            if let reason = reasons(answer["zones"]).first ?? nil { throw Failure(.failed, reason) }
+          }
+          try await save(records, zone: zoneName, &report)
+        }
       }
-      let subscriptions = (database["subscriptions"] as? [[String: Any]] ?? []).map {
-        ["operationType": "create", "subscription": ownerless($0)] as [String: Any]
+      let subscriptions = database["subscriptions"] as? [[String: Any]] ?? []
+      guard !subscriptions.isEmpty else { return }
+      try await report.attempt("\(name) subscriptions") { report in
+        let operations = subscriptions.map {
+          ["operationType": "create", "subscription": ownerless($0)] as [String: Any]
+        }
+        let answer = try await call("subscriptions/modify", ["operations": operations])
+        for (subscription, reason) in zip(subscriptions, reasons(answer["subscriptions"])) {
+          guard let reason else { continue }
+          report.failures.append("\(name) subscription \(subscription["subscriptionID"] ?? ""): \(reason)")
+        }
       }
-      if !subscriptions.isEmpty { _ = try await call("subscriptions/modify", ["operations": subscriptions]) }
-      return count
+    }
+
+    /// Why each item of an answer failed; `nil` for one that did not.
+    private func reasons(_ items: Any?) -> [String?] {
+      (items as? [[String: Any]] ?? []).map { item in
+        item["serverErrorCode"].map { "\(item["reason"] ?? $0)" }
+      }
     }
 
     /// Records that refer to others may come before them: they are tried again once the others are there.
-    private func save(_ records: [[String: Any]], zone: String) async throws -> Int {
+    private func save(_ records: [[String: Any]], zone: String, _ report: inout Report) async throws {
       var waiting: [[String: Any]] = []
-      for record in records { waiting.append(try await prepared(record, zone: zone)) }
+      for record in records where !isLeftOut(record, zone: zone, &report) {
+        try await report.attempt(place(record, zone)) { _ in
+          waiting.append(try await prepared(record, zone: zone))
+        }
+      }
       while !waiting.isEmpty {
-        var failed: [[String: Any]] = []
-        var reason = ""
+        var failed: [(record: [String: Any], reason: String)] = []
         for start in stride(from: 0, to: waiting.count, by: ImportCommand.recordsPerCall) {
           let part = Array(waiting[start..<min(start + ImportCommand.recordsPerCall, waiting.count)])
-          let operations = part.map { ["operationType": "forceReplace", "record": $0] as [String: Any] }
-          let answer = try await call(
-            "records/modify", ["zoneID": ["zoneName": zone], "atomic": false, "operations": operations])
-          for (record, result) in zip(part, answer["records"] as? [[String: Any]] ?? []) {
-            guard result["serverErrorCode"] != nil else { continue }
-            failed.append(record)
-            reason = "\(record["recordName"] ?? ""): \(result["reason"] ?? "")"
-          }
+          failed += try await save(part[...], zone: zone)
         }
-        guard failed.count < waiting.count else { throw Failure(.failed, reason) }
-        waiting = failed
+        report.count += waiting.count - failed.count
+        guard failed.count < waiting.count else {
+          report.failures += failed.map { "\(place($0.record, zone)): \($0.reason)" }
+          return
+        }
+        waiting = failed.map(\.record)
       }
-      return records.count
+    }
+
+    /// - Returns: Those that were refused. Records that are too many or too large for one request go in several.
+    private func save(
+      _ records: ArraySlice<[String: Any]>, zone: String
+    ) async throws -> [(record: [String: Any], reason: String)] {
+      let operations = records.map { ["operationType": "forceReplace", "record": $0] as [String: Any] }
+      do {
+        let answer = try await call(
+          "records/modify", ["zoneID": ["zoneName": zone], "atomic": false, "operations": operations])
+        return zip(records, reasons(answer["records"])).compactMap { record, reason in reason.map { (record, $0) } }
+      } catch let failure as Failure where failure.code == .failed {
+        guard records.count > 1 else { return records.map { ($0, failure.message) } }
+        let middle = records.startIndex + records.count / 2
+        return try await save(records[..<middle], zone: zone) + save(records[middle...], zone: zone)
+      }
+    }
+
+    /// Whether a record is not saved: a user's own, which the server makes, and shares, whose participants and address
+    /// belong to the zone that they were made in.
+    private func isLeftOut(_ record: [String: Any], zone: String, _ report: inout Report) -> Bool {
+      switch record["recordType"] as? String {
+      case RecordType.share.rawValue:
+        report.omissions.append("\(place(record, zone)) (a share)")
+        return true
+      case RecordType.users.rawValue:
+        let fields = (record["fields"] as? [String: Any] ?? [:]).keys.filter { $0 != "roles" }
+        if !fields.isEmpty { report.omissions.append("\(place(record, zone)) (a user's own record)") }
+        return true
+      default: return false
+      }
+    }
+
+    private func place(_ record: [String: Any], _ zone: String) -> String {
+      "\(name) zone \(zone) record \(record["recordName"] ?? "")"
     }
 
     /// The record as a request has it, its assets uploaded.
@@ -131,12 +230,13 @@ enum ImportCommand {
       return object
     }
 
-    private func call(_ operation: String, _ body: [String: Any]) async throws -> [String: Any] {
+    private func call(
+      _ operation: String, _ body: [String: Any], in database: String? = nil
+    ) async throws -> [String: Any] {
       let query = [
-        (name: "container", value: database["container"] as? String ?? ""),
-        (name: "environment", value: database["environment"] as? String ?? ""),
-        (name: "database", value: database["database"] as? String ?? ""), (name: "user", value: user),
-        (name: "operation", value: operation),
+        (name: "container", value: part("container")), (name: "environment", value: part("environment")),
+        (name: "database", value: database ?? part("database")), (name: "user", value: user),
+        (name: "userMustExist", value: "true"), (name: "operation", value: operation),
       ]
       return try ProtocolJSON.object(
         try await access.send("POST", "operate", query: query, body: try ProtocolJSON.bytes(body)))

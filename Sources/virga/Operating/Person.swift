@@ -13,10 +13,14 @@ struct Person {
   /// Finds who a name stands for: an account, or a user's record name in one container, which leads to the account.
   init(_ name: String, in folder: String) throws {
     try OperatorAccess.checkFolder(folder)
-    let secrets = try OperatorAccess.secrets(of: folder)
+    let secrets = try Storage.existingSecrets(of: folder)
     let census: StoreErasure.Census
-    do { census = try StoreErasure.census(folder: folder) } catch {
-      throw Failure(.damaged, "the data in \(folder) cannot be read: \(error)")
+    let isUser: Bool
+    do {
+      census = try StoreErasure.census(folder: folder)
+      isUser = try name.hasPrefix("_") && StoreErasure.knows(user: name, folder: folder)
+    } catch {
+      throw Storage.unreadable(folder, error)
     }
     func users(of account: String) -> [(container: String, user: String)] {
       census.containers.map { ($0, secrets.userName(of: AccountID(account), in: ContainerID($0)).rawValue) }
@@ -28,7 +32,7 @@ struct Person {
       self.account = account
       self.users = users(of: account)
       devices = census.accounts[account] ?? []
-    } else if name.hasPrefix("_") {
+    } else if isUser {
       // A user whose account is gone.
       self.account = nil
       self.users = census.containers.map { ($0, name) }

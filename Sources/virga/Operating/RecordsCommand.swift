@@ -1,5 +1,6 @@
 import Foundation
 import VirgaModel
+import VirgaWire
 
 /// `virga records …`: anybody's records, for whoever runs the server.
 enum RecordsCommand {
@@ -72,21 +73,38 @@ enum RecordsCommand {
     /// Performs an operation of the web service in the zone.
     /// - Throws: If the whole or the first item that failed did.
     func call(_ operation: String, _ request: [String: Any]) async throws -> [[String: Any]] {
-      try RecordsCommand.records(try await answer(operation, request))
+      let answer = try await answer(operation, request)
+      return try namingZone { try RecordsCommand.records(answer) }
+    }
+
+    /// Says which zone is meant where the service says that there is none.
+    private func namingZone<Value>(_ body: () throws -> Value) throws -> Value {
+      do { return try body() } catch let failure as Failure where failure.message.hasSuffix(Reason.zoneNotFound) {
+        throw Failure(failure.code, "\(failure.message): \(zoneName)")
+      }
     }
 
     /// The same with all of the answer.
     func answer(_ operation: String, _ request: [String: Any]) async throws -> [UInt8] {
       var body = request
       body["zoneID"] = ["zoneName": zoneName]
-      return try await access.send(
-        "POST", "operate", query: choice.query + [(name: "operation", value: operation)],
-        body: try ProtocolJSON.bytes(body))
+      let result: Result<[UInt8], any Error>
+      do {
+        result = .success(
+          try await access.send(
+            "POST", "operate", query: choice.query + [(name: "operation", value: operation)],
+            body: try ProtocolJSON.bytes(body)))
+      } catch {
+        result = .failure(error)
+      }
+      return try namingZone { try result.get() }
     }
 
     func versions() async throws -> [[String: Any]] {
       let query = choice.query + [(name: "zone", value: zoneName), (name: "record", value: arguments.operands[0])]
-      return try RecordsCommand.records(try await access.send("GET", "history", query: query))
+      let result: Result<[UInt8], any Error>
+      do { result = .success(try await access.send("GET", "history", query: query)) } catch { result = .failure(error) }
+      return try namingZone { try RecordsCommand.records(try result.get()) }
     }
 
     func show(_ records: [[String: Any]]) throws {
@@ -97,7 +115,8 @@ enum RecordsCommand {
   private static func records(_ answer: [UInt8]) throws -> [[String: Any]] {
     let records = try ProtocolJSON.object(answer)["records"] as? [[String: Any]] ?? []
     if let failure = records.first(where: { $0["serverErrorCode"] != nil }) {
-      throw Failure(.failed, "\(failure["recordName"] ?? ""): \(failure["reason"] ?? "")")
+      let reason = "\(failure["reason"] ?? "")"
+      throw Failure(.failed, (failure["recordName"] as? String).map { "\($0): \(reason)" } ?? reason)
     }
     return records
   }
@@ -153,21 +172,50 @@ enum RecordsCommand {
     let path = place.arguments.value("--file") ?? "-"
     let data = path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: path)
     guard let data else { throw Failure(.unreadable, "\(path) cannot be read") }
-    guard let record = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any] else {
-      throw Failure(.damaged, "\(path) is not the JSON of a record")
+    let object: Any
+    do { object = try JSONSerialization.jsonObject(with: data) } catch {
+      let detail = ((error as NSError).userInfo["NSDebugDescription"] as? String).map { ": \($0)" } ?? ""
+      throw Failure(.damaged, "\(path == "-" ? "standard input" : path) is not JSON\(detail)")
     }
+    let record = try checked(object, of: path == "-" ? "standard input" : path)
     try place.show(try await save(record, place))
   }
 
+  /// What a record consists of when it is saved.
+  private static let contents: Set = ["recordName", "recordType", "fields", "parent"]
+  /// What the service says of a record by itself.
+  private static let ownKeys: Set = [
+    "pluginFields", "recordChangeTag", "created", "modified", "deleted", "zoneID", "share", "shortGUID",
+  ]
+
+  /// A record replaces all of another: a slip of the pen must not become a record without fields.
+  private static func checked(_ object: Any, of path: String) throws(Failure) -> [String: Any] {
+    guard let record = object as? [String: Any] else {
+      throw Failure(.damaged, "\(path) is JSON, but not the object of one record")
+    }
+    guard let name = record["recordName"] as? String, !name.isEmpty else {
+      throw Failure(.damaged, "\(path): recordName is missing")
+    }
+    let unknown = record.keys.filter { !contents.contains($0) && !ownKeys.contains($0) }.sorted()
+    guard unknown.isEmpty else {
+      throw Failure(.damaged, "\(path): a record has no key \(unknown.joined(separator: ", "))")
+    }
+    guard record["fields"] is [String: Any] else {
+      throw Failure(.damaged, "\(path): fields is missing or no object; a record without any has \"fields\":{}")
+    }
+    return record
+  }
+
   private static func save(_ record: [String: Any], _ place: Place) async throws -> [[String: Any]] {
-    let kept = ["recordName", "recordType", "fields", "parent"]
-    let change = record.filter { kept.contains($0.key) }
+    let change = record.filter { contents.contains($0.key) }
     return try await place.call(
       "records/modify", ["operations": [["operationType": "forceReplace", "record": change] as [String: Any]]])
   }
 
   private static func delete(_ place: Place) async throws {
     let record = ["recordName": place.arguments.operands[0]]
+    // The service calls one that was never there deleted.
+    _ = try await place.call("records/lookup", ["records": [record]])
     try place.show(
       try await place.call(
         "records/modify", ["operations": [["operationType": "forceDelete", "record": record] as [String: Any]]]))

@@ -20,7 +20,7 @@ enum StatsCommand {
     try OperatorAccess.checkFolder(folder)
     let report: StoreReport
     do { report = try StoreReport(folder: folder) } catch {
-      throw Failure(.damaged, "the data in \(folder) cannot be read: \(error)")
+      throw Storage.unreadable(folder, error)
     }
     if arguments.has("--json") { return try Terminal.print(json: report) }
     Terminal.print(table(report))

@@ -50,7 +50,9 @@ enum ZonesCommand {
       "POST", "operate", query: choice.query + [(name: "operation", value: operation)],
       body: try ProtocolJSON.bytes(body(arguments)))
     for zone in try ProtocolJSON.object(answer)["zones"] as? [[String: Any]] ?? [] {
-      if let reason = zone["reason"] { throw Failure(.failed, "\(reason)") }
+      if let reason = zone["reason"] {
+        throw Failure(.failed, (arguments.operands.first.map { "\($0): " } ?? "") + "\(reason)")
+      }
       if arguments.has("--json") {
         try ProtocolJSON.print(zone, onOneLine: true)
       } else {

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import VirgaAuth
 import VirgaCloudKit
 import VirgaHTTP
@@ -23,8 +24,9 @@ struct OperatorAccess: Sendable {
     With --data on the server's machine nothing else is needed. Without it the server at --endpoint is asked with the token
     in $VIRGA_OPERATOR_TOKEN.
 
-    Exit codes: 0 done · 1 refused or not found · 64 wrong arguments · 65 damaged data · 69 server not reached ·
-    73 folder cannot be used · 77 not the operator
+    Exit codes: 0 done · 1 refused or not found · 64 wrong arguments · 65 damaged data · 66 file cannot be read ·
+    69 server not reached · 73 folder cannot be used · 74 the disk is full · 76 data of a newer version ·
+    77 not the operator · 78 the home's files cannot be used
     """
 
   private let way: Way
@@ -44,15 +46,22 @@ struct OperatorAccess: Sendable {
 
   /// - Throws: If there is no store in the folder: a wrong path must not make an empty one.
   static func checkFolder(_ path: String) throws(Failure) {
-    guard FileManager.default.fileExists(atPath: path + "/virga.sqlite") else {
+    guard try isThere(path + "/virga.sqlite") else {
       throw Failure(.unwritable, "there is no data of a server in \(path)")
     }
   }
 
-  static func secrets(of path: String) throws(Failure) -> ServerSecrets {
-    do throws(SecureFileError) { return try ServerSecrets.load(from: path) } catch {
-      throw Failure(.noPermission, error.description)
+  /// Whether a file is there.
+  /// - Throws: If that cannot be found out, or the file cannot be read: that is not the same as no file.
+  static func isThere(_ path: String) throws(Failure) -> Bool {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    if descriptor >= 0 {
+      Glibc.close(descriptor)
+      return true
     }
+    let code = errno
+    if code == ENOENT || code == ENOTDIR { return false }
+    throw Failure(.unwritable, "\(path) cannot be read: \(String(cString: strerror(code)))")
   }
 
   /// Opens a folder that no server uses.

@@ -25,18 +25,17 @@ struct OperatorClient: Sendable {
     let environment = ProcessInfo.processInfo.environment
     home = arguments.value("--home").map(VirgaHome.init(path:)) ?? VirgaHome(environment: environment)
     let given = arguments.value("--endpoint").map { ["VIRGA_ENDPOINT": $0] }
-    do throws(SecureFileError) { endpoint = try home.endpoint(environment: given ?? environment) } catch {
-      throw Failure(.badConfiguration, error.description)
+    do { endpoint = try Failure.endpoint(of: home, environment: given ?? environment) } catch {
+      throw AccountCommand.failure(error, endpoint: "")
     }
     token = environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
-    try Failure.check(endpoint: endpoint)
   }
 
   /// Reaches the server that uses a data folder, with the token that the folder's key makes. What answers must first
   /// prove that it has that key: the token would be good for nothing else, but is nobody else's business.
   init(_ arguments: Arguments, serverOf folder: String) async throws {
     home = VirgaHome(environment: [:])
-    let secrets = try OperatorAccess.secrets(of: folder)
+    let secrets = try Storage.existingSecrets(of: folder)
     token = secrets.operatorToken
     do throws(SecureFileError) {
       if let given = arguments.value("--endpoint") {
@@ -91,8 +90,14 @@ struct OperatorClient: Sendable {
   }
 
   private func failure(_ status: Int, _ body: [UInt8]) -> Failure {
+    guard ServiceError.isOne(body) else {
+      return Failure(.unavailable, "what answers at \(endpoint) is not a Virga server of this version")
+    }
     let error = ServiceError(decoding: body, status: status)
     switch status {
+    case 403 where token == nil:
+      return Failure(
+        .noPermission, "\(error.reason) (in $\(Self.tokenVariable), or give --data on the server's own machine)")
     case 401, 403, 421: return Failure(.noPermission, error.reason)
     case 429, 503: return Failure(.unavailable, error.reason)
     default: return Failure(.failed, error.reason)

@@ -1,6 +1,7 @@
 import Foundation
 import VirgaAuth
 import VirgaModel
+import VirgaSchema
 
 /// `virga users …`: the accounts of a server, and the roles that users have.
 enum UsersCommand {
@@ -68,6 +69,12 @@ enum UsersCommand {
 
   private static func list(_ client: OperatorAccess, _ arguments: Arguments) async throws {
     let accounts: [OperatorMessages.Account] = try await client.get("users", container: arguments.value("--container"))
+    if let name = arguments.value("--container") {
+      let answer = try await client.send("GET", "schema/diff", query: [(name: "container", value: name)])
+      if try JSONDecoder().decode(SchemaReport.self, from: Data(answer)).isContainerKnown == false {
+        Terminal.complain("virga: \(ContainerSchemas.unknown(ContainerID(name)))")
+      }
+    }
     if arguments.has("--json") { return try Terminal.print(json: accounts) }
     for account in accounts {
       Terminal.print("Account \(account.account)")

@@ -89,6 +89,9 @@ enum SchemaCommand {
   private static func exportSchema(_ arguments: Arguments) async throws {
     let schemas = try ContainerSchemas(arguments)
     let text = try await schemas.export(try arguments.choice("--environment") ?? .development)
+    if let schema = try? Schema(text), schema.completed() == Schema(roles: [], recordTypes: []).completed() {
+      schemas.warnIfUnknown(try await schemas.report("GET", "diff"))
+    }
     try SchemaFile(path: arguments.value("--file") ?? "-").write(text)
   }
 
@@ -98,7 +101,9 @@ enum SchemaCommand {
     var report = SchemaReport(changes: [], refusals: [])
     do throws(SchemaErrors) { _ = try Schema(text) } catch { report = SchemaReport(error) }
     if report.isValid, arguments.has("--container") {
-      report = try await ContainerSchemas(arguments).report("POST", "validate", body: text)
+      let schemas = try ContainerSchemas(arguments)
+      report = try await schemas.report("POST", "validate", body: text)
+      schemas.warnIfUnknown(report)
     }
     if arguments.has("--json") { try Terminal.print(json: report) }
     if !report.problems.isEmpty { throw Failure(.failed, SchemaFile.list(report.problems, of: file.path)) }
@@ -132,7 +137,10 @@ enum SchemaCommand {
     let files = try arguments.values("--file").map { try SchemaFile(path: $0).read() }
     let report: SchemaReport
     switch files.count {
-    case 0: report = try await ContainerSchemas(arguments).report("GET", "diff")
+    case 0:
+      let schemas = try ContainerSchemas(arguments)
+      report = try await schemas.report("GET", "diff")
+      schemas.warnIfUnknown(report)
     case 1:
       let text = try await ContainerSchemas(arguments).export(try arguments.choice("--environment") ?? .development)
       let server: Schema
@@ -152,6 +160,7 @@ enum SchemaCommand {
     let schemas = try ContainerSchemas(arguments)
     let refused = "the deploy was refused and production is as it was: it only takes what is added"
     let plan = try await schemas.report("GET", "diff")
+    try schemas.checkIsKnown(plan)
     if !plan.isValid || (!arguments.has("--yes") && !plan.changes.isEmpty) { try printReport(plan, arguments) }
     try check(plan, arguments, refused)
     if plan.changes.isEmpty {
@@ -169,6 +178,7 @@ enum SchemaCommand {
 
   private static func resetSchema(_ arguments: Arguments) async throws {
     let schemas = try ContainerSchemas(arguments)
+    try schemas.checkIsKnown(try await schemas.report("GET", "diff"))
     if !arguments.has("--yes"),
       !Terminal.confirm("Delete all of development's data of \(schemas.container) and make its schema production's?")
     {
@@ -202,7 +212,7 @@ enum SchemaCommand {
 }
 
 /// The schemas of one container on a server.
-private struct ContainerSchemas {
+struct ContainerSchemas {
   let container: ContainerID
   private let client: OperatorClient
 
@@ -215,6 +225,20 @@ private struct ContainerSchemas {
     }
     container = ContainerID(name)
     client = try OperatorClient(arguments)
+  }
+
+  /// - Throws: If the server has nothing of the container, so that its name is likely a wrong one.
+  func checkIsKnown(_ report: SchemaReport) throws(Failure) {
+    if report.isContainerKnown == false { throw Failure(.failed, Self.unknown(container)) }
+  }
+
+  /// Says so where it is no failure: a container may be new.
+  func warnIfUnknown(_ report: SchemaReport) {
+    if report.isContainerKnown == false { Terminal.complain("virga: \(Self.unknown(container))") }
+  }
+
+  static func unknown(_ container: ContainerID) -> String {
+    "the server has nothing of container \(container); is the name right?"
   }
 
   func export(_ environment: VirgaModel.Environment) async throws -> String {

@@ -13,6 +13,7 @@ struct RunningServer: Codable, Hashable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do { try Self.file(in: folder).write(Array(try encoder.encode(self))) } catch {
+      if case SecureFileError.full = error { throw Failure(.full, "\(error)") }
       throw Failure(.unwritable, "\(folder)/server.json cannot be written: \(error)")
     }
   }

@@ -15,6 +15,7 @@ enum ServeCommand {
     let arguments = try Arguments(words, for: ServeOptions.spec)
     if arguments.wantsHelp { return Terminal.print(ServeOptions.spec.help) }
     let options = try ServeOptions(arguments)
+    if case .folder(let path) = options.data { try BackupMark.refuse(path) }
     let signals = StopSignals()
     let storage = try Storage(options.data)
     defer { storage.close() }
@@ -138,10 +139,16 @@ enum ServeCommand {
     lines.append("Try next:")
     if let firstCode {
       lines.append("  virga account join \(firstCode)\(endpoint)    (makes the first account)")
-    } else {
-      lines.append("  virga account show\(endpoint)")
     }
-    lines.append("  virga account token --container \(container)\(endpoint)")
-    Terminal.print(lines.joined(separator: "\n"))
+    switch (options.policy, options.data) {
+    case (.closed, .folder(let folder)):
+      lines.append("  virga users list --data \(folder)    (who has an account)")
+    case (.closed, .memory):
+      lines.append("  curl \(url)/healthz    (nobody has an account, and none can be made)")
+    default:
+      if firstCode == nil { lines.append("  virga account show\(endpoint)") }
+      lines.append("  virga account token --container \(container)\(endpoint)")
+    }
+    Terminal.announce(lines.joined(separator: "\n"))
   }
 }

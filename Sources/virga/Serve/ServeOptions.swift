@@ -1,3 +1,4 @@
+import Foundation
 import VirgaModel
 import VirgaServer
 
@@ -112,7 +113,7 @@ struct ServeOptions: Sendable {
     if let minutes = try Self.count("--sign-in-minutes", arguments) { signInAge = .seconds(minutes * 60) }
     if let days = try Self.count("--kept-sign-in-days", arguments) { keptSignInAge = .seconds(days * 86_400) }
     for text in arguments.values("--container") {
-      if let objection = NameRule.name.objection(to: text) { throw .usage(name, "--container \(objection)") }
+      if let objection = NameRule.container.objection(to: text) { throw .usage(name, "--container \(objection)") }
       containers.append(ContainerID(text))
     }
     userRate = try Self.rate(
@@ -124,6 +125,9 @@ struct ServeOptions: Sendable {
       guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
         throw .usage(name, "--base-url begins with http:// or https://, not \(url)")
       }
+      guard let parts = URLComponents(string: url, encodingInvalidCharacters: false), parts.host?.isEmpty == false,
+        parts.query == nil, parts.fragment == nil, parts.user == nil
+      else { throw .usage(name, "--base-url is the address of a server, such as https://sync.example, not \(url)") }
       while url.hasSuffix("/") { url.removeLast() }
       baseURL = url
     }

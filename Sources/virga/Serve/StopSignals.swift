@@ -6,8 +6,13 @@ import Synchronization
 final class StopSignals: Sendable {
   private struct State {
     var first: String?
+    var arrival = ContinuousClock.now
     var waiter: CheckedContinuation<String, Never>?
   }
+
+  /// A program that ends others by a time, such as `timeout`, signals the process and then its group at once: two signals
+  /// so close together are one wish.
+  private static let oneWish: Duration = .milliseconds(500)
 
   private let state = Mutex(State())
   // Unsafe by its type only: set here once, and kept so that the sources live.
@@ -40,12 +45,12 @@ final class StopSignals: Sendable {
   }
 
   private func arrived(_ name: String) {
-    let (isSecond, waiter) = state.withLock { state in
-      defer {
-        state.first = state.first ?? name
-        state.waiter = nil
-      }
-      return (state.first != nil, state.waiter)
+    let (isSecond, waiter) = state.withLock { state -> (Bool, CheckedContinuation<String, Never>?) in
+      guard state.first == nil else { return (ContinuousClock.now - state.arrival > Self.oneWish, nil) }
+      state.first = name
+      state.arrival = .now
+      defer { state.waiter = nil }
+      return (false, state.waiter)
     }
     // Whoever asks twice does not want to wait.
     if isSecond { _exit(130) }

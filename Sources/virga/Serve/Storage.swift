@@ -30,20 +30,53 @@ struct Storage: Sendable {
         throw Failure(.unwritable, "cannot create \(folder) for assets")
       }
     case .folder(let path):
+      try Self.check(path)
       let database: SQLiteStore
       do { database = try SQLiteStore(folder: path) } catch { throw Self.failure(error) }
       self.database = database
       store = database
       folder = URL(fileURLWithPath: path).standardizedFileURL.path
-      do throws(SecureFileError) { secrets = try ServerSecrets.load(from: folder) } catch {
+      do { secrets = try Self.secrets(of: folder) } catch {
         database.close()
-        switch error {
-        case .damaged: throw Failure(.damaged, error.description)
-        case .tooOpen: throw Failure(.noPermission, error.description)
-        case .unreadable, .unwritable: throw Failure(.unwritable, error.description)
-        }
+        throw error
       }
     }
+  }
+
+  /// - Throws: If the folder lost its database: a new one beside the rest would hide the loss.
+  private static func check(_ path: String) throws(Failure) {
+    let files = FileManager.default
+    guard !files.fileExists(atPath: path + "/virga.sqlite") else { return }
+    let assets = files.enumerator(atPath: path + "/assets")
+    while let name = assets?.nextObject() as? String {
+      var isFolder: ObjCBool = false
+      guard files.fileExists(atPath: "\(path)/assets/\(name)", isDirectory: &isFolder), !isFolder.boolValue else {
+        continue
+      }
+      throw Failure(
+        .damaged, "\(path) holds assets but virga.sqlite is missing: restore it, or empty the folder to begin anew")
+    }
+  }
+
+  /// The key of a folder whose store is open; a new one if nothing is kept there yet.
+  private static func secrets(of folder: String) throws(Failure) -> ServerSecrets {
+    let isNew: Bool
+    do { isNew = try StoreBackup.isEmpty(database: folder + "/virga.sqlite") } catch { throw failure(error) }
+    guard isNew else { return try existingSecrets(of: folder) }
+    do throws(SecureFileError) { return try ServerSecrets.load(from: folder) } catch { throw failure(error) }
+  }
+
+  /// The key that lies beside data. Another one is never made there: it would make everybody a stranger to their data.
+  static func existingSecrets(of folder: String) throws(Failure) -> ServerSecrets {
+    let found: ServerSecrets?
+    do throws(SecureFileError) { found = try ServerSecrets.read(from: folder) } catch { throw failure(error) }
+    guard let found else {
+      throw Failure(
+        .damaged,
+        "\(folder) holds data but its \(ServerSecrets.fileName) is missing; put it back from a backup: without it nobody "
+          + "finds their data")
+    }
+    return found
   }
 
   /// What the store counts.
@@ -68,8 +101,20 @@ struct Storage: Sendable {
     try? FileManager.default.removeItem(atPath: folder)
   }
 
+  /// What is said of a folder whose database a command could not read; the store's words are on one line.
+  static func unreadable(_ folder: String, _ error: any Error) -> Failure {
+    let error = StoreError.translating(error)
+    let text = if case StoreError.damaged(let text) = error { text } else { "\(error)" }
+    let line = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+    return Failure(.damaged, "the data in \(folder) cannot be read: \(line)")
+  }
+
   static func failure(_ error: any Error) -> Failure {
     switch error {
+    case SecureFileError.damaged: Failure(.damaged, "\(error)")
+    case SecureFileError.tooOpen: Failure(.noPermission, "\(error)")
+    case SecureFileError.full: Failure(.full, "\(error)")
+    case is SecureFileError: Failure(.unwritable, "\(error)")
     case StoreError.inUse(let text): Failure(.inUse, text)
     case StoreError.unwritable(let text): Failure(.unwritable, text)
     case StoreError.full(let text): Failure(.full, text)

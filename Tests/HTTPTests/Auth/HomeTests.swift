@@ -146,6 +146,8 @@ import VirgaModel
     _ = try home.deviceKey()
     let first = try ServerSecrets.load(from: home.path)
     #expect(try ServerSecrets.load(from: home.path).serverID == first.serverID)
+    #expect(try ServerSecrets.read(from: home.path)?.serverID == first.serverID)
+    #expect(try ServerSecrets.read(from: home.path + "/none")?.serverID == nil)
     #expect(try mode(home.path + "/secret.key") == 0o600)
   }
 

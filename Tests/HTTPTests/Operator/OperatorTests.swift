@@ -25,6 +25,19 @@ import VirgaWire
     }
   }
 
+  /// Which methods a call takes is told to the operator alone.
+  @Test(arguments: [("faults", "GET, PUT, DELETE"), ("operate", "POST"), ("roles", "GET, PUT")])
+  func aWrongMethodIsToldToTheOperator(name: String, allowed: String) async throws {
+    let world = try await FrontWorld()
+    let token = ("X-Virga-Operator", world.front.secrets.operatorToken)
+    let answer = try await world.send("PATCH", "/virga/1/\(name)", headers: [token])
+    #expect(answer.status == 405 && answer.headers["Allow"] == "\(allowed), OPTIONS")
+    let other = try await world.send("PATCH", "/virga/1/\(name)", headers: [("Host", "localhost")])
+    #expect([401, 403].contains(other.status) && other.headers["Allow"] == nil)
+    #expect(other.error.reason.contains("X-Virga-Operator"), "\(other.text)")
+    #expect(try await world.send("GET", "/virga/1/\(name)/more", headers: [token]).status == 404)
+  }
+
   // MARK: API tokens
 
   @Test func tokenWorksUntilItIsRevoked() async throws {

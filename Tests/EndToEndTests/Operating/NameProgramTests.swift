@@ -1,0 +1,149 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A slip of the pen in a name is told, and does nothing.
+@Suite(.timeLimit(.minutes(2))) struct NameProgramTests {
+  private let server: ServerProcess
+  private let client: WebService
+  private let account: String
+
+  init() async throws {
+    server = try await ServerProcess()
+    client = try await WebService(server, home: "home", container: "iCloud.a")
+    for database in ["private", "public"] {
+      let operation = #"{"operationType":"create","record":{"recordName":"n","recordType":"Note"}}"#
+      let answer = try client.call("records/modify", #"{"operations":[\#(operation)]}"#, in: database)
+      #expect("\(answer)".contains("serverErrorCode") == false, "\(answer)")
+    }
+    let shown = try await ProgramRun.run(server.account("show", "--json", home: "home"))
+    let object = try JSONSerialization.jsonObject(with: Data(shown.output.utf8)) as? [String: Any]
+    account = try #require(object?["account"] as? String)
+  }
+
+  private func run(_ words: String...) async throws -> ProgramRun.End {
+    try await ProgramRun.run(words + ["--data", server.data])
+  }
+
+  private func userName() async throws -> String {
+    let listed = try await run("users", "list", "--container", "iCloud.a")
+    return try #require(listed.output.firstMatch(of: /user   (_[0-9a-f]{32})/).map { String($0.output.1) })
+  }
+
+  @Test func nobodyIsExportedErasedOrImportedFor() async throws {
+    let export = server.folder.path + "/export"
+    for name in ["_nobody", "_\(String(repeating: "0", count: 32))", "_erased", "_", "nobody"] {
+      let end = try await run("export", name, export)
+      #expect(end.code == 1 && end.errors.contains("there is no account and no user \(name)"), "\(end)")
+      #expect(!FileManager.default.fileExists(atPath: export))
+    }
+    #expect(try await run("export", try await userName(), export).code == 0)
+    for user in ["nobody", "_nobody"] {
+      let end = try await run("import", export, "--user", user)
+      #expect(end.code == 1 && end.errors.contains("there is no user '\(user)'"), "\(end)")
+    }
+    #expect(try await run("stats").output.contains("_nobody") == false)
+    let user = try await userName()
+    await server.terminate()
+    #expect(try await run("erase", "_nobody", "--yes").code == 1)
+    #expect(try await run("erase", user, "--yes").code == 0)
+    #expect(try await run("erase", user, "--yes").code == 1)
+  }
+
+  @Test func nobodyHasRolesOrPublicRecords() async throws {
+    for name in ["nobody", "_nobody"] {
+      let roles = try await run("users", "roles", name, "--container", "iCloud.a")
+      #expect(roles.code == 1 && roles.errors.contains("there is no user '\(name)'"), "\(roles)")
+    }
+    #expect(try await run("users", "roles", account, "--container", "iCloud.a").code == 0)
+    #expect(try await run("users", "roles", try await userName(), "--container", "iCloud.a").code == 0)
+    let place = ["--container", "iCloud.a", "--database", "public", "--data", server.data]
+    let nobody = try await ProgramRun.run(["records", "get", "n", "--user", "_nobody"] + place)
+    #expect(nobody.code == 1 && nobody.errors.contains("there is no user '_nobody'"))
+    #expect(try await ProgramRun.run(["records", "get", "n"] + place).code == 0)
+  }
+
+  @Test func aContainerOfWhichThereIsNothingIsTold() async throws {
+    let text = "the server has nothing of container iCloud.typo; is the name right?"
+    let place = ["--endpoint", server.endpoint, "--home", "\(server.folder.path)/home", "--container"]
+    let file = server.folder.path + "/schema.ckdb"
+    try "DEFINE SCHEMA RECORD TYPE Note (text STRING);".write(toFile: file, atomically: true, encoding: .utf8)
+    for words in [["deploy", "--yes"], ["reset", "--yes"]] {
+      let end = try await ProgramRun.run(["schema"] + words + place + ["iCloud.typo"])
+      #expect(end.code == 1 && end.errors.contains(text) && end.output.isEmpty, "\(end)")
+      #expect(try await ProgramRun.run(["schema"] + words + place + ["iCloud.a"]).code == 0)
+    }
+    for words in [["validate", "--file", file], ["export"], ["diff"]] {
+      let end = try await ProgramRun.run(["schema"] + words + place + ["iCloud.typo"])
+      #expect(end.code == 0 && end.errors.contains(text), "\(end)")
+    }
+    let known = try await ProgramRun.run(["schema", "export"] + place + ["iCloud.a"])
+    #expect(known.code == 0 && known.errors.isEmpty, "\(known)")
+    let users = try await run("users", "list", "--container", "iCloud.typo")
+    #expect(users.code == 0 && users.errors.contains(text))
+    #expect(try await run("users", "list", "--container", "iCloud.a").errors.isEmpty)
+  }
+
+  /// What no address can name is refused where it is chosen.
+  @Test(arguments: ["a/b", "iCloud y", "_x", "1a"]) func containersAreNamedAlikeEverywhere(name: String) async throws {
+    let key = server.folder.path + "/public.pem"
+    try Data("no key".utf8).write(to: URL(fileURLWithPath: key))
+    for words in [["tokens", "create"], ["keys", "add", key]] {
+      let end = try await ProgramRun.run(words + ["--container", name, "--data", server.data])
+      #expect(end.code == 1 && end.errors.contains("container "), "\(end)")
+      #expect(!end.errors.contains("publicKey"))
+    }
+    let token = try await ProgramRun.run(server.account("token", "--container", name, home: "home"))
+    #expect(token.code == 1 && token.errors.contains("container "), "\(token)")
+    let serving = try await ProgramRun.run(["serve", "--ephemeral", "--port", "0", "--container", name])
+    #expect(serving.code == 64 && serving.errors.contains("--container "), "\(serving)")
+  }
+
+  // MARK: Records
+
+  private func records(_ words: String..., input: String? = nil) async throws -> ProgramRun.End {
+    let place = ["--container", "iCloud.a", "--user", account, "--data", server.data]
+    let run = try ProgramRun(["records"] + words + place)
+    if let input { run.type(input) }
+    run.closeInput()
+    return await run.end()
+  }
+
+  @Test(arguments: [
+    (#"{"recordName":"n","recordType":"Note","feilds":{"text":{"value":"x"}}}"#, "a record has no key feilds"),
+    (#"{"recordName":"n","recordType":"Note","fields":{},"parnet":{}}"#, "a record has no key parnet"),
+    (#"{"recordName":"n","recordType":"Note"}"#, "fields is missing"),
+    (#"{"recordName":"n","recordType":"Note","fields":[]}"#, "fields is missing or no object"),
+    (#"{"recordType":"Note","fields":{}}"#, "standard input: recordName is missing"),
+    (#"[]"#, "standard input is JSON, but not the object of one record"),
+    (#"{"recordName":"n", oops}"#, "standard input is not JSON: "),
+  ])
+  func aRecordIsNotEmptiedByATypingError(input: String, text: String) async throws {
+    let before = try await records("get", "n").output
+    let end = try await records("put", input: input)
+    #expect(end.code == 65 && end.errors.contains(text), "\(end)")
+    #expect(try await records("get", "n").output == before)
+  }
+
+  @Test func whatWasGotCanBePut() async throws {
+    let got = try await records("get", "n", "--json").output
+    #expect(try await records("put", input: got).code == 0)
+  }
+
+  @Test func aRecordThatIsNotThereIsNotDeleted() async throws {
+    let end = try await records("delete", "typo")
+    #expect(end.code == 1 && end.errors == "virga: typo: Record not found\n" && end.output.isEmpty, "\(end)")
+    #expect(try await records("delete", "n").code == 0)
+  }
+
+  @Test func aZoneThatIsNotThereIsNamed() async throws {
+    for words in [["get", "n"], ["history", "n"], ["delete", "n"], ["query", "--type", "Note"]] {
+      let place = ["--container", "iCloud.a", "--user", account, "--data", server.data, "--zone", "Typo"]
+      let end = try await ProgramRun.run(["records"] + words + place)
+      #expect(end.code == 1 && end.errors.contains("Zone does not exist: Typo"), "\(words) \(end)")
+    }
+    let place = ["--container", "iCloud.a", "--user", account, "--data", server.data]
+    let end = try await ProgramRun.run(["zones", "delete", "Typo"] + place)
+    #expect(end.code == 1 && end.errors == "virga: Typo: Zone does not exist\n", "\(end)")
+  }
+}
