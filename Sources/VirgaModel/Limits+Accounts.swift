@@ -21,15 +21,21 @@ extension Limits {
   public static let webTokensPerAccountMax = 1_000
   /// Characters of a device's name.
   public static let deviceNameLengthMax = 64
-  /// Texts that the devices of one account, or those who read one zone, keep for each other.
+  /// Texts that the devices of one account, or those who read one zone, keep for each other, and their bytes. What
+  /// participants keep has the same room again, of which each of them may take a part.
   public static let keyItemsMax = 10_000
+  public static let keyListBytesMax = 2 << 20
+  public static let keyItemsPerParticipantMax = 100
+  public static let keyBytesPerParticipantMax = 64 << 10
   public static let keyItemNameLengthMax = 1_024
   public static let keyItemBytesMax = 48 << 10
   /// Bytes of a request's body under `/virga/1/`.
   public static let accountRequestBytesMax = 64 << 10
   /// How long a request that waits for a pairing's other side is parked.
   public static let pairingPollAge: Duration = .seconds(25)
-  /// API tokens of one server.
+  /// Containers that one account is the first to use on a server.
+  public static let containersPerAccountMax = 200
+  /// API tokens that the operator of one server makes.
   public static let apiTokensMax = 1_000
   /// Server-to-server keys of one server.
   public static let serverKeysMax = 1_000

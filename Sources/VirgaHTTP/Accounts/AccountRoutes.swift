@@ -175,7 +175,7 @@ package final class AccountRoutes: Sendable {
     let generation = try await authenticator.write { [accounts, token] transaction in
       let digest = { SHA256.hexDigest(of: secrets.apiToken(for: token.container, generation: $0)) }
       let generation = try Credentials().shareToken(
-        of: token.container, digest: digest, in: transaction, now: call.now)
+        of: token.container, for: token.account, digest: digest, in: transaction, now: call.now)
       var token = token
       token.apiToken = digest(generation)
       try accounts.putWebToken(digest: SHA256.hexDigest(of: webToken), token, in: transaction, now: call.now)

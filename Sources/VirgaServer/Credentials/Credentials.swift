@@ -3,8 +3,10 @@ import VirgaWire
 
 /// The rules of what the operator hands out: API tokens and server-to-server keys. A value without state.
 package struct Credentials: Sendable {
-  // Each kind is listed under one owner: there are few, and the operator looks at all of them.
+  // Each kind is listed under one owner: there are few, and the operator looks at all of them. The tokens that
+  // containers' devices are given have an owner of their own, so that they take no room from the operator's.
   private static let listed = "listed"
+  private static let derived = "derived"
 
   package init() {}
 
@@ -20,7 +22,7 @@ package struct Credentials: Sendable {
   package func tokens(
     of container: ContainerID?, in transaction: any ReadTransaction
   ) throws -> [(digest: String, token: APIToken)] {
-    try transaction.entities(.apiToken, owner: Self.listed)
+    try (transaction.entities(.apiToken, owner: Self.listed) + transaction.entities(.apiToken, owner: Self.derived))
       .map { (digest: $0.key, token: try $0.decoded() as APIToken) }
       .filter { $0.token.revoked == nil && (container == nil || $0.token.container == container) }
       .sorted { ($0.token.created?.milliseconds ?? 0, $0.digest) < ($1.token.created?.milliseconds ?? 0, $1.digest) }
@@ -36,10 +38,14 @@ package struct Credentials: Sendable {
   }
 
   /// Makes sure of the token that a container's own devices are given, which is always the same until it is revoked.
-  /// - Parameter digest: The digest of the n-th such token.
+  /// - Parameters:
+  ///   - account: Whose device asks.
+  ///   - digest: The digest of the n-th such token.
   /// - Returns: Which one it is.
+  /// - Throws: `limitExceeded` for an account that was the first in too many containers.
   package func shareToken(
-    of container: ContainerID, digest: (Int) -> String, in transaction: any WriteTransaction, now: Timestamp
+    of container: ContainerID, for account: AccountID, digest: (Int) -> String, in transaction: any WriteTransaction,
+    now: Timestamp
   ) throws -> Int {
     var generation = 0
     while true {
@@ -48,13 +54,14 @@ package struct Credentials: Sendable {
         var token = APIToken(container: container)
         token.created = now
         token.generation = generation
-        try add(token, digest: key, in: transaction)
+        try noteFirst(container, account, in: transaction)
+        try put(token, digest: key, in: transaction)
         return generation
       }
       var known: APIToken = try entity.decoded()
       if known.revoked == nil {
         // Kept before tokens were listed.
-        if entity.owner.isEmpty {
+        if entity.owner != Self.derived {
           known.generation = generation
           try put(known, digest: key, in: transaction)
         }
@@ -62,6 +69,18 @@ package struct Credentials: Sendable {
       }
       generation += 1
     }
+  }
+
+  /// Notes that an account is the first in a container. It may be again, after the token was revoked.
+  private func noteFirst(
+    _ container: ContainerID, _ account: AccountID, in transaction: any WriteTransaction
+  ) throws {
+    let owner = "account/\(account)"
+    let entity = Entity(.apiToken, key: "\(owner)/\(container)", owner: owner, value: [])
+    if try transaction.entity(.apiToken, key: entity.key) != nil { return }
+    let count = try transaction.entities(.apiToken, owner: owner).count
+    try Limits.check(count + 1, atMost: Limits.containersPerAccountMax, "containers of one account")
+    try transaction.put(entity)
   }
 
   /// Ends a token.
@@ -80,7 +99,8 @@ package struct Credentials: Sendable {
   }
 
   private func put(_ token: APIToken, digest: String, in transaction: any WriteTransaction) throws {
-    try transaction.put(try Entity(.apiToken, key: digest, owner: Self.listed, encoding: token))
+    let owner = token.generation == nil ? Self.listed : Self.derived
+    try transaction.put(try Entity(.apiToken, key: digest, owner: owner, encoding: token))
   }
 
   // MARK: Server-to-server keys

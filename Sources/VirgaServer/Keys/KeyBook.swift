@@ -52,8 +52,8 @@ package struct KeyBook: Sendable {
   /// - Throws: `ACCESS_DENIED` for names that are not the caller's to add in somebody else's zone.
   package func add(_ items: [Item], to place: Place, in transaction: any WriteTransaction) throws -> [Item] {
     let prefix = try checkedPrefix(of: place, transaction)
-    let count = try transaction.entities(.sealedKey, owner: place.owner).count
-    try Limits.check(count + items.count, atMost: Limits.keyItemsMax, "keys of an account or a zone")
+    var room = KeyRoom(
+      try transaction.entities(.sealedKey, owner: place.owner), ownerLength: place.owner.utf8.count, prefix: prefix)
     for item in items {
       try Limits.check(item.value.utf8.count, atMost: Limits.keyItemBytesMax, "bytes of a key's text")
       try Limits.check(item.name.utf8.count, atMost: Limits.keyItemNameLengthMax, "characters of a key's name")
@@ -66,7 +66,9 @@ package struct KeyBook: Sendable {
       let key = "\(place.owner)\n\(item.name)"
       if try transaction.entity(.sealedKey, key: key) != nil { continue }
       let stored = Stored(value: item.value, added: item.added)
-      try transaction.put(Entity(.sealedKey, key: key, owner: place.owner, encoding: stored))
+      let entity = try Entity(.sealedKey, key: key, owner: place.owner, encoding: stored)
+      try room.take(item.name, bytes: entity.value.count)
+      try transaction.put(entity)
     }
     return try self.items(in: place, transaction)
   }
@@ -105,5 +107,46 @@ package struct KeyBook: Sendable {
       return "participant/\(reader)/"
     }
     throw ServiceError(.zoneNotFound, Reason.zoneNotFound)
+  }
+}
+
+/// How much of a place is taken: by its owner, by its participants together, and by the one who adds. The owner's keys
+/// and the participants' have room of their own, so nobody can keep an owner from adding a key.
+private struct KeyRoom {
+  private struct Part {
+    var count = 0
+    var bytes = 0
+
+    mutating func add(_ bytes: Int) {
+      count += 1
+      self.bytes += bytes
+    }
+  }
+
+  private let prefix: String
+  private var (owners, participants, own) = (Part(), Part(), Part())
+
+  /// - Parameter prefix: What the names begin with that the caller may add; empty for the owner.
+  init(_ entities: [Entity], ownerLength: Int, prefix: String) {
+    self.prefix = prefix
+    for entity in entities {
+      note(Substring(entity.key.utf8.dropFirst(ownerLength + 1)), bytes: entity.value.count)
+    }
+  }
+
+  private mutating func note(_ name: Substring, bytes: Int) {
+    let bytes = bytes + name.utf8.count
+    if name.hasPrefix("participant/") { participants.add(bytes) } else { owners.add(bytes) }
+    if !prefix.isEmpty, name.hasPrefix(prefix) { own.add(bytes) }
+  }
+
+  mutating func take(_ name: String, bytes: Int) throws {
+    note(name[...], bytes: bytes)
+    for part in [owners, participants] {
+      try Limits.check(part.count, atMost: Limits.keyItemsMax, "keys of an account or a zone")
+      try Limits.check(part.bytes, atMost: Limits.keyListBytesMax, "bytes of the keys of an account or a zone")
+    }
+    try Limits.check(own.count, atMost: Limits.keyItemsPerParticipantMax, "keys of one participant")
+    try Limits.check(own.bytes, atMost: Limits.keyBytesPerParticipantMax, "bytes of the keys of one participant")
   }
 }
