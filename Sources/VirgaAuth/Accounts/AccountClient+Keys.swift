@@ -83,9 +83,7 @@ extension AccountClient {
     guard let current = chain.current else { return false }
     if line.isEmpty || line.contains(current.id) { return true }
     guard let end = line.last.flatMap({ chain[$0] }) else { return false }
-    let devices = try await describe().devices.compactMap { device in
-      log.box(of: device.id, vouchedUnder: chain.keys).map { (device.id, $0) }
-    }
+    let devices = log.boxes(of: try await describe().devices.map(\.id), vouchedUnder: current)
     let text = try AccountKeyLog.succession(from: end, to: current, account: account, devices: devices)
     items = try await keyItems(of: nil, adding: [KeyMessages.Item(AccountKeyLog.after(end.id), text)])
     return AccountKeyLog(items).line.contains(current.id)
@@ -139,11 +137,16 @@ extension AccountClient {
       let keys = try await accountKeys(makingFirst: false)
       guard let current = keys.keychain.current else { return }
       let log = AccountKeyLog(keys.texts.map { KeyMessages.Item($0.key, $0.value) })
-      let remaining = devices.filter { $0 != device }.compactMap { id in
-        log.box(of: id, vouchedUnder: keys.keychain.keys).map { (id, $0) }
-      }
-      let text = try AccountKeyLog.succession(
-        from: current, to: .random(), account: keys.account, devices: remaining)
+      let remaining = log.boxes(of: devices.filter { $0 != device }, vouchedUnder: current)
+      let new = AccountKey.random()
+      // The next replacement may come before some of them have heard of this one.
+      _ = try await keyItems(
+        of: nil,
+        adding: try remaining.map {
+          KeyMessages.Item(
+            AccountKeyLog.voucher($0.id, new.id), try AccountKeyLog.voucher(for: $0.id, box: $0.box, under: new))
+        })
+      let text = try AccountKeyLog.succession(from: current, to: new, account: keys.account, devices: remaining)
       let item = KeyMessages.Item(AccountKeyLog.after(current.id), text)
       let items = try await keyItems(of: nil, adding: [item])
       // Another device may have replaced it at the same time, for another one's sake: then its key is replaced too.

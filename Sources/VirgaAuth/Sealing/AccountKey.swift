@@ -48,7 +48,7 @@ package struct AccountKeychain: Hashable, Sendable {
 /// |---|---|
 /// | `first` | the name of the account's first key: of two devices that make one at once, the first to write it has made it |
 /// | `grant/KEY/DEVICE` | the key, sealed to the device that somebody let in |
-/// | `voucher/DEVICE/KEY` | the device's public key, encrypted under the account's key by a device that has it |
+/// | `voucher/DEVICE/KEY` | the device's public key, encrypted under the account's key by a device that has it; one for each key |
 /// | `after/KEY` | the key that replaced it, sealed to the devices that remain, and the one before under the new one |
 /// | `access/…` | the secret of a zone that somebody else shares, encrypted under the account's key |
 struct AccountKeyLog: Sendable {
@@ -203,16 +203,18 @@ struct AccountKeyLog: Sendable {
     return Base64.encode(key.wrapping.seal(Array(plain), for: voucherContext(device)))
   }
 
-  /// The public key of a device, if somebody with one of these keys vouched for it.
-  func box(of device: DeviceID, vouchedUnder keys: [AccountKey]) -> [UInt8]? {
-    for key in keys.reversed() {
+  /// The public keys of those devices that somebody with the account's present key vouched for.
+  ///
+  /// A voucher under an older key says nothing: it may be that of a device that was removed, and a server can list that
+  /// one again.
+  func boxes(of devices: [DeviceID], vouchedUnder key: AccountKey) -> [(id: DeviceID, box: [UInt8])] {
+    devices.compactMap { device in
       guard let text = texts[Self.voucher(device, key.id)].flatMap(Base64.decode),
         let plain = key.wrapping.open(text, for: Self.voucherContext(device)),
         let voucher = try? JSONDecoder().decode(Voucher.self, from: Data(plain)), voucher.device == device
-      else { continue }
-      return voucher.box
+      else { return nil }
+      return (device, voucher.box)
     }
-    return nil
   }
 
   private static func voucherContext(_ device: DeviceID) -> [UInt8] {
