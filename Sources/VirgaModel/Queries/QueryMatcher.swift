@@ -15,6 +15,11 @@ public struct QueryMatcher: Sendable {
   }
 }
 
+extension Query {
+  /// Whether one record of the query's type meets all filters. Who asks of several makes a `QueryMatcher`.
+  public func matches(_ subject: QuerySubject) -> Bool { QueryMatcher(self).matches(subject) }
+}
+
 extension QueryFilter {
   /// Whether a record meets the filter. What cannot be compared does not match.
   public func matches(_ subject: QuerySubject) -> Bool { FilterMatcher(self).matches(subject, searchable: nil) }
