@@ -1,6 +1,8 @@
 import CloudKit
 import Foundation
 import Testing
+import VirgaModel
+import VirgaServer
 
 @testable import VirgaCloudKit
 
@@ -249,5 +251,33 @@ import Testing
       try NSKeyedUnarchiver.unarchivedObject(ofClass: CKFetchRecordZoneChangesConfiguration.self, from: data))
     #expect(copy.previousServerChangeToken == configuration.previousServerChangeToken)
     #expect(copy.resultsLimit == 5 && copy.desiredKeys == ["title"])
+  }
+
+  /// More than one answer holds: the request is divided, and nothing is missing.
+  @Test func manyLargeRecordsAreFetchedInSeveralAnswers() async throws {
+    let server = try TestServer()
+    let device = try server.device()
+    _ = try await device.database.save(zone)
+    let names = (0..<36).map { "large\($0)" }
+    server.store.write(
+      { transaction in
+        for database in try transaction.databases() {
+          guard var row = try transaction.zone("Notes", in: database.key) else { continue }
+          let stamp = RecordStamp(time: Timestamp(milliseconds: 0), user: database.key.owner ?? "", device: "phone")
+          let text = String(repeating: "x", count: 1_000_000)
+          for name in names {
+            row.sequence += 1
+            try transaction.put(
+              StoredRecord(
+                name: RecordName(name), type: "Note", sequence: row.sequence, created: stamp, modified: stamp,
+                fieldsJSON: Array(#"{"text":{"value":"\#(text)","type":"STRING"}}"#.utf8)),
+              in: row, replacing: nil, keepsVersion: true)
+          }
+          try transaction.put(&row)
+        }
+      }, completion: { (_: Result<Void, any Error>) in })
+    let found = try await device.database.records(for: names.map(id))
+    #expect(found.count == names.count)
+    for (_, result) in found { #expect((try result.get()["text"] as? String)?.utf8.count == 1_000_000) }
   }
 }
