@@ -140,6 +140,20 @@ import VirgaModel
     #expect(text.contains("\"account\" : \"a\""))
   }
 
+  @Test(.enabled(if: geteuid() == 0, "mounting a small disk needs root"))
+  func fullDiskIsToldAndLeavesTheFileAsItWas() throws {
+    _ = try home.deviceKey()
+    let disk = home.path + "/disk"
+    #expect(mkdir(disk, 0o700) == 0)
+    guard mount("tmpfs", disk, "tmpfs", 0, "size=64k") == 0 else { return }
+    defer { umount2(disk, Int32(MNT_DETACH)) }
+    let file = SecureFile(path: disk + "/settings")
+    try file.write([1, 2, 3])
+    #expect(throws: SecureFileError.full(path: file.path)) { try file.write([UInt8](repeating: 1, count: 200_000)) }
+    #expect(try file.read() == [1, 2, 3])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: disk) == ["settings"])
+  }
+
   // MARK: The server's key
 
   @Test func serverKeyIsMadeOnceAndKept() throws {

@@ -75,6 +75,29 @@ import VirgaWire
     }
   }
 
+  /// What was wrong is named: the name, the value, the limit.
+  @Test(arguments: [
+    (VirgaWire.Operation.tokensCreate, #"{"apnsEnvironment":"dev"}"#, "development or production, not 'dev'"),
+    (
+      .recordsModify,
+      #"{"operations":[{"operationType":"create","record":{"recordName":"n","recordType":"T","fields":{"1a":{"value":1}}}}]}"#,
+      "field name '1a' does not begin"
+    ),
+    (
+      .recordsModify,
+      #"{"operations":[{"operationType":"create","record":{"recordName":"n","recordType":"a b","fields":{}}}]}"#,
+      "record type 'a b' has a character"
+    ),
+    (
+      .zonesList, String(repeating: " ", count: Limits.requestBytesMax + 1),
+      "larger than the \(Limits.requestBytesMax) bytes"
+    ),
+  ])
+  func refusalsNameWhatIsWrong(operation: VirgaWire.Operation, body: String, text: String) async throws {
+    let answer = try await FrontWorld().call(operation, body)
+    #expect(answer.text.contains("BAD_REQUEST") && answer.text.contains(text), "\(answer.text)")
+  }
+
   @Test func URLsNameTheHostThatWasAskedUnlessOneIsConfigured() async throws {
     let world = try await FrontWorld { $0.baseURL = nil }
     let body = #"{"apnsEnvironment":"development"}"#
