@@ -185,7 +185,7 @@ enum ImportCommand {
 
     /// The record as a request has it, its assets uploaded.
     private func prepared(_ record: [String: Any], zone: String) async throws -> [String: Any] {
-      var change = record.filter { ["recordName", "recordType", "fields", "parent"].contains($0.key) }
+      var change = RecordJSON.change(of: record)
       var fields = change["fields"] as? [String: [String: Any]] ?? [:]
       for (name, field) in fields {
         let value = field["value"] ?? NSNull()

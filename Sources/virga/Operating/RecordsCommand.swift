@@ -177,26 +177,25 @@ enum RecordsCommand {
       let detail = ((error as NSError).userInfo["NSDebugDescription"] as? String).map { ": \($0)" } ?? ""
       throw Failure(.damaged, "\(path == "-" ? "standard input" : path) is not JSON\(detail)")
     }
-    let record = try checked(object, of: path == "-" ? "standard input" : path)
+    let record = try await checked(object, of: path == "-" ? "standard input" : path, place)
     try place.show(try await save(record, place))
   }
 
-  /// What a record consists of when it is saved.
-  private static let contents: Set = ["recordName", "recordType", "fields", "parent"]
-  /// What the service says of a record by itself.
-  private static let ownKeys: Set = [
-    "pluginFields", "recordChangeTag", "created", "modified", "deleted", "zoneID", "share", "shortGUID",
-  ]
-
-  /// A record replaces all of another: a slip of the pen must not become a record without fields.
-  private static func checked(_ object: Any, of path: String) throws(Failure) -> [String: Any] {
+  /// A record replaces all of another: a slip of the pen must not become a record without fields. Keys of an app's own
+  /// are taken where the record that is there has them too.
+  private static func checked(_ object: Any, of path: String, _ place: Place) async throws -> [String: Any] {
     guard let record = object as? [String: Any] else {
       throw Failure(.damaged, "\(path) is JSON, but not the object of one record")
     }
     guard let name = record["recordName"] as? String, !name.isEmpty else {
       throw Failure(.damaged, "\(path): recordName is missing")
     }
-    let unknown = record.keys.filter { !contents.contains($0) && !ownKeys.contains($0) }.sorted()
+    var unknown = RecordJSON.unknownKeys(of: record)
+    if !unknown.isEmpty {
+      let answer = try await place.answer("records/lookup", ["records": [["recordName": name]]])
+      let stored = (try ProtocolJSON.object(answer)["records"] as? [[String: Any]])?.first ?? [:]
+      unknown.removeAll { stored[$0] != nil }
+    }
     guard unknown.isEmpty else {
       throw Failure(.damaged, "\(path): a record has no key \(unknown.joined(separator: ", "))")
     }
@@ -207,9 +206,8 @@ enum RecordsCommand {
   }
 
   private static func save(_ record: [String: Any], _ place: Place) async throws -> [[String: Any]] {
-    let change = record.filter { contents.contains($0.key) }
-    return try await place.call(
-      "records/modify", ["operations": [["operationType": "forceReplace", "record": change] as [String: Any]]])
+    let operation: [String: Any] = ["operationType": "forceReplace", "record": RecordJSON.change(of: record)]
+    return try await place.call("records/modify", ["operations": [operation]])
   }
 
   private static func delete(_ place: Place) async throws {

@@ -130,6 +130,25 @@ import Testing
     #expect(try await records("put", input: got).code == 0)
   }
 
+  /// What an app wrote beside the fields outlives all that puts a record back.
+  @Test func keysOfAnAppsOwnAreKept() async throws {
+    let record = #"{"recordName":"own","recordType":"Note","fields":{},"appKey":{"deep":[1]}}"#
+    _ = try client.call("records/modify", #"{"operations":[{"operationType":"create","record":\#(record)}]}"#)
+    let kept = #""appKey":{"deep":[1]}"#
+    let got = try await records("get", "own", "--json").output
+    #expect(got.contains(kept))
+    let put = try await records("put", "--json", input: got)
+    #expect(put.code == 0 && put.output.contains(kept), "\(put)")
+    let plain = #"{"recordName":"own","recordType":"Note","fields":{}}"#
+    #expect(try await records("put", "--json", input: plain).output.contains("appKey") == false)
+    #expect(try await records("restore", "own", "--json").output.contains(kept))
+    let export = server.folder.path + "/export"
+    #expect(try await run("export", account, export).code == 0)
+    #expect(try await records("put", "--json", input: plain).code == 0)
+    #expect(try await run("import", export, "--user", account).code == 0)
+    #expect(try await records("get", "own", "--json").output.contains(kept))
+  }
+
   @Test func aRecordThatIsNotThereIsNotDeleted() async throws {
     let end = try await records("delete", "typo")
     #expect(end.code == 1 && end.errors == "virga: typo: Record not found\n" && end.output.isEmpty, "\(end)")
