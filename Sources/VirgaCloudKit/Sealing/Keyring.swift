@@ -131,8 +131,12 @@ final class Keyring: Sendable {
       } else {
         introductions(in: found, user: answer.user, account, handed)
       }
-    for part in missing.chunks(of: Self.itemsPerRequestMax) {
-      found = try await accounts.keyItems(of: spot.message, adding: Array(part))
+    do {
+      for part in missing.chunks(of: Self.itemsPerRequestMax) {
+        found = try await accounts.keyItems(of: spot.message, adding: Array(part))
+      }
+    } catch AccountError.refused(let status, _, _) where (400..<500).contains(status) {
+      // A list that is full keeps nobody from reading what is in it.
     }
     var zone = Zone(loaded: moment)
     if let known { (zone.keys, zone.origins) = (known.keys, known.origins) }

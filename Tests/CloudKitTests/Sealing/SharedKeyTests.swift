@@ -272,6 +272,36 @@ import VirgaModel
     }
   }
 
+  @Test func listThatIsFullKeepsNobodyFromReading() async throws {
+    _ = try await phone.joined(as: "laptop")
+    let root = entry("root", secret: "first")
+    _ = try await phone.database.save(root)
+    let share = CKShare(rootRecord: root)
+    share.publicPermission = .readWrite
+    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
+    let bob = try server.device("bob")
+    let url = try #require(share.url)
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    let shared = bob.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    let place = KeyMessages.Zone(
+      container: "iCloud.test", environment: "development", owner: UserName(zoneID.ownerName), zone: "Diary")
+    let user = try await bob.container.userRecordID().recordName
+    for index in 0..<(Limits.keyItemsPerParticipantMax - 1) {
+      let item = KeyMessages.Item("participant/\(user)/old/\(index)", "x")
+      _ = try await bob.accounts.keyItems(of: place, adding: [item])
+    }
+    try await phone.removeDevice(named: "laptop")
+    server.advance(by: .seconds(60))
+    root.encryptedValues["text"] = "second"
+    _ = try await phone.database.save(root)
+    let record = try await shared.record(for: CKRecord.ID(recordName: "root", zoneID: zoneID))
+    #expect(record.encryptedValues["text"] as? String == "second")
+    record.encryptedValues["text"] = "third"
+    _ = try await shared.save(record)
+    #expect(try await text(of: "root", on: phone) == "third")
+  }
+
   @Test func acceptingSaysThatTheKeyOfTheAddressWasNotKept() async throws {
     let bob = try server.device("bob")
     _ = try await bob.database.save(zone)
