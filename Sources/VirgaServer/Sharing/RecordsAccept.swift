@@ -58,8 +58,7 @@ private struct SharePlace {
       let address = try transaction.shareAddress(
         shortGUID.value, container: endpoint.container, environment: endpoint.environment),
       let owner = address.database.owner, let row = try transaction.zone(address.zone, in: address.database),
-      !row.isDeleted, let share = try transaction.record(address.share, in: row), !share.isDeleted,
-      share.type == .share
+      !row.isDeleted, let share = try transaction.liveShare(at: address, in: row)
     else { throw ServiceError(.notFound, Reason.shareNotFound) }
     try Limits.check(desiredKeys: shortGUID.rootRecordDesiredKeys)
     self.shortGUID = shortGUID

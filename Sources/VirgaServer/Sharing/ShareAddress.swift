@@ -62,7 +62,13 @@ extension ReadTransaction {
 
   /// The live share records of a zone.
   func liveShares(of zone: ZoneRow) throws -> [StoredRecord] {
-    try shareAddresses(of: zone.name, in: zone.database).compactMap { try liveShare($0.share, in: zone) }
+    try shareAddresses(of: zone.name, in: zone.database).compactMap { try liveShare(at: $0, in: zone) }
+  }
+
+  /// The live share that an address leads to. Another record's share that has taken the name is not meant: who knows the
+  /// one address need not know the other.
+  func liveShare(at address: ShareAddress, in zone: ZoneRow) throws -> StoredRecord? {
+    try liveShare(address.share, in: zone).flatMap { $0.share?.recordName == address.root ? $0 : nil }
   }
 
   /// The live share record of that name.

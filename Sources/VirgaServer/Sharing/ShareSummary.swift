@@ -15,7 +15,7 @@ extension Service {
     let address = try transaction.shareAddress(
       path.shortGUID, container: path.container, environment: path.environment)
     guard let address, let row = try transaction.zone(address.zone, in: address.database), !row.isDeleted,
-      let share = try transaction.record(address.share, in: row), !share.isDeleted, share.type == .share
+      let share = try transaction.liveShare(at: address, in: row)
     else { return nil }
     let isOpen = try ShareState(share).publicPermission != .none
     var summary = ShareSummary(title: nil, isOpen: isOpen)

@@ -367,6 +367,23 @@ struct ShareLifeTests {
     #expect(addresses.count == 1)
   }
 
+  /// The address of a share that ended is none of another record's, even if that has the same name.
+  @Test func anAddressLeadsToTheShareThatItWasMadeForAlone() throws {
+    let world = try ShareWorld()
+    let first = try world.share(of: "root", open: .readOnly)
+    #expect(try world.harness.modify(.forceDelete("Share-1")).isDeleted)
+    let second = try world.share(of: "diary", open: .readOnly)
+    #expect(second.shortGUID != first.shortGUID)
+    #expect(try world.resolve(first) == nil)
+    #expect(try world.accept(first)?.code == .notFound)
+    #expect(try world.accept(second) == nil)
+    // Shared again, it is the same address as before.
+    #expect(try world.harness.modify(.forceDelete("Share-1")).isDeleted)
+    #expect(try world.share(of: "root", open: .readOnly).shortGUID == first.shortGUID)
+    #expect(try world.accept(first) == nil)
+    #expect(try world.accept(second)?.code == .notFound)
+  }
+
   /// C74
   @Test func theParticipantLosesTheZoneWithTheLastRoot() throws {
     let world = try ShareWorld([])
