@@ -34,12 +34,16 @@ package enum StoreBackup {
     ) { ($0.text(0), $0.bool(1)) }
   }
 
-  /// Whether nothing at all was ever kept in a database.
+  /// Whether nothing was ever kept in a database for anybody; what the server notes for itself does not count.
   package static func isEmpty(database path: String) throws -> Bool {
     do {
       let connection = try Connection(path: path, access: .readOnly)
-      let sql = "SELECT NOT EXISTS (SELECT 1 FROM database) AND NOT EXISTS (SELECT 1 FROM entity)"
-      return try connection.first(sql) { $0.bool(0) } ?? true
+      return try connection.first(
+        """
+        SELECT NOT EXISTS (SELECT 1 FROM database)
+          AND NOT EXISTS (SELECT 1 FROM entity WHERE kind <> 'setting')
+        """
+      ) { $0.bool(0) } ?? true
     } catch {
       throw StoreError.translating(error)
     }
