@@ -67,7 +67,7 @@ extension Front {
     guard isPrepared else { return try await perform(writing(call, context)) }
     var prepared = context
     prepared.preparation = service.prepare(call)
-    do { return try await perform(writing(call, prepared)) } catch is RecordExists {
+    do { return try await perform(writing(call, prepared)) } catch is PreparationFailed {
       return try await perform(writing(call, context))
     }
   }

@@ -33,12 +33,12 @@ extension Front {
     pipe.give(OperationPart(Array(request.operations.dropFirst(partCount * Self.operationsPerPart))))
     request.operations = []
     // What stands behind the operations may change what is to be done with them.
-    if request == begun.request { pipe.finish() } else { pipe.fail(RecordExists()) }
+    if request == begun.request { pipe.finish() } else { pipe.fail(PreparationFailed()) }
     do {
       let (bytes, wakes) = try await begun.write.finish { (encode($0), $1) }
       wake(wakes)
       return bytes
-    } catch is RecordExists {
+    } catch is PreparationFailed {
       return try await runLarge(call, context, encode, isPrepared: false)
     }
   }

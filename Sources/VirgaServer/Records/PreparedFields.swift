@@ -23,6 +23,12 @@ public protocol LaterOperations: Sendable {
   func part(_ number: Int) throws -> OperationPart?
 }
 
+/// A call cannot be performed as it was prepared. What it wrote must not be kept; call again with a context that is not
+/// prepared.
+public struct PreparationFailed: Error {
+  public init() {}
+}
+
 /// What of a call is worked out before it is performed.
 public enum Preparation: Sendable {
   case nothing
@@ -35,8 +41,8 @@ public enum Preparation: Sendable {
 extension Service {
   /// Works out what can be without the store. For whoever is not the writer, who puts it into the context of `write`.
   ///
-  /// `write` then takes it that the names of records to create are new. It throws `RecordExists`, having written nothing
-  /// that may be kept, if that is not so: have it undone, and call it again with a context that is not prepared.
+  /// `write` then takes it that the names of records to create are new and that nothing fails, and throws
+  /// `PreparationFailed` if that is not so.
   public func prepare(_ call: Call) -> Preparation {
     guard case .recordsModify(let request) = call else { return .nothing }
     return .whole(OperationPart(request.operations))

@@ -14,6 +14,8 @@ struct RecordBatch {
     /// The fields that a new record would have, if they are known already.
     let prepared: [UInt8]?
     var outcome = Outcome.nothing
+    /// Whether it is done already; see `writeEarly`.
+    var isDone = false
 
     init(_ operation: RecordOperation, name: RecordName, prepared: [UInt8]?) {
       self.operation = operation
@@ -71,6 +73,10 @@ struct RecordBatch {
   private var spentReceipts: Set<String> = []
   /// Whether a record was taken for new without a look.
   private(set) var hasTakenNamesForNew = false
+  /// Whether all operations so far could be written at once.
+  private var mayWriteEarly = true
+  /// The rows that all that is written changes, once there is something.
+  private var opened: (database: DatabaseRow, zone: ZoneRow)?
   let wholeView: RecordView
   let seal: FieldSeal
   /// For what the answer shows of saved records, and of those that conflicts were with.
@@ -121,7 +127,9 @@ extension RecordBatch {
     case .later(let parts):
       var number = 0
       while let part = try parts.part(number) {
+        let first = entries.count
         try plan(part.operations, fields: part.fields, context: &context)
+        try writeEarly(entries[first...], context: &context)
         number += 1
       }
     }
@@ -351,18 +359,12 @@ extension RecordBatch {
       }
     }
     guard hasWork else { return }
-    var database = try transaction.openDatabase(zone.database, context: &context)
-    database.sequence += 1
-    if zone.row == nil { try transaction.put(database) }
-    var row = zone.row ?? ZoneRow(database: zone.database, name: zone.id.name, incarnation: context.makeIncarnation())
-    row.databaseSequence = database.sequence
-    // Records are put under the row's number, which a new row gets here.
-    if row.id == 0 { try transaction.put(&row) }
+    var (database, row) = try open(context: &context)
 
     let sharing = try ShareConsequences(of: self, row: row)
     let addedBytes = try countAddedBytes()
     let usedBytes = row.usedBytes
-    for entry in entries { try write(entry, row: &row, context: context) }
+    for entry in entries where !entry.isDone { try write(entry, row: &row, context: context) }
     for name in cascaded {
       guard let record = try transaction.record(name, in: row), !record.isDeleted else { continue }
       try bury(record, row: &row, context: context)
@@ -383,12 +385,46 @@ extension RecordBatch {
       of: zone.id, in: zone.database, events: events, transaction: transaction, context: &context)
   }
 
+  private mutating func open(context: inout CallContext) throws -> (database: DatabaseRow, zone: ZoneRow) {
+    if let opened { return opened }
+    var database = try transaction.openDatabase(zone.database, context: &context)
+    database.sequence += 1
+    if zone.row == nil { try transaction.put(database) }
+    var row = zone.row ?? ZoneRow(database: zone.database, name: zone.id.name, incarnation: context.makeIncarnation())
+    row.databaseSequence = database.sequence
+    // Records are put under the row's number, which a new row gets here.
+    if row.id == 0 { try transaction.put(&row) }
+    return (database, row)
+  }
+
+  /// Writes planned creates while operations are still to come, as far as nothing that may come changes what is written
+  /// of them: up to the first operation of another kind, in a zone where nothing is shared.
+  /// - Throws: `PreparationFailed` for what makes the early writes wrong.
+  private mutating func writeEarly(_ planned: ArraySlice<Entry>, context: inout CallContext) throws {
+    guard zone.row?.sharing == ZoneSharing.none, zone.reach == nil else { return }
+    var rows = try open(context: &context)
+    for entry in planned {
+      if case .failure = entry.outcome { throw PreparationFailed() }
+      // A share that begins writes itself into its root.
+      if entry.operation.record.type == .share { throw PreparationFailed() }
+      if entry.prepared == nil || entry.operation.kind != .create { mayWriteEarly = false }
+      guard mayWriteEarly else { continue }
+      try write(entry, row: &rows.zone, context: context)
+      entry.isDone = true
+    }
+    opened = rows
+  }
+
   private mutating func write(_ entry: Entry, row: inout ZoneRow, context: CallContext) throws {
     switch entry.outcome {
     case .save(let save):
       row.sequence += 1
       save.record.sequence = row.sequence
-      try transaction.put(save.record, in: row, replacing: save.previous, keepsVersion: true)
+      do {
+        try transaction.put(save.record, in: row, replacing: save.previous, keepsVersion: true)
+      } catch is RecordExists {
+        throw PreparationFailed()
+      }
       for receipt in save.receipts { try transaction.put(receipt.spent.entity) }
       events.append(RecordEvent(save.isNew ? .created : .updated, save.record))
     case .delete(let record): try bury(record, row: &row, context: context)

@@ -24,7 +24,7 @@ extension Service {
     try batch.endShares(context: context)
     let hasFailure = batch.hasFailure
     // What fails is told exactly: a name that is taken comes before most other reasons.
-    if hasFailure && batch.hasTakenNamesForNew { throw RecordExists() }
+    if hasFailure && batch.hasTakenNamesForNew { throw PreparationFailed() }
     if batch.isAtomic && hasFailure {
       batch.abandon()
     } else {

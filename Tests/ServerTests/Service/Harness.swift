@@ -12,8 +12,10 @@ final class Harness {
   var wakes: Set<String> = []
   var cipher: (any FieldCipher)?
   var service = Service()
-  /// Whether calls are prepared before they are performed, as a server does.
-  var prepares = true
+  /// How calls are prepared before they are performed.
+  enum Preparing: CaseIterable { case notAtAll, asWhole, inParts }
+  /// As a server does it, but for large saves.
+  var preparing = Preparing.asWhole
 
   struct Caller {
     var principal: Principal
@@ -66,9 +68,19 @@ final class Harness {
     context.wantsSyncToken = wishes.syncToken
     context.recordsPerPageMax = wishes.pageMax
     let plain = context
-    if prepares { context.preparation = service.prepare(call) }
+    var prepared = call
+    switch preparing {
+    case .notAtAll: break
+    case .asWhole: context.preparation = service.prepare(call)
+    case .inParts:
+      if case .recordsModify(var request) = call {
+        context.preparation = .later(PartsOfTwo(request.operations))
+        request.operations = []
+        prepared = .recordsModify(request)
+      }
+    }
     let (reply, wakes): (Reply, Set<String>)
-    do { (reply, wakes) = try perform(call, context) } catch is RecordExists {
+    do { (reply, wakes) = try perform(prepared, context) } catch is PreparationFailed {
       (reply, wakes) = try perform(call, plain)
     }
     self.wakes = wakes
@@ -101,6 +113,17 @@ final class Harness {
     } catch let error as ServiceError {
       return error
     }
+  }
+}
+
+private struct PartsOfTwo: LaterOperations {
+  private let operations: [RecordOperation]
+
+  init(_ operations: [RecordOperation]) { self.operations = operations }
+
+  func part(_ number: Int) -> OperationPart? {
+    let rest = operations.dropFirst(2 * number)
+    return rest.isEmpty ? nil : OperationPart(Array(rest.prefix(2)))
   }
 }
 

@@ -3,8 +3,8 @@ import VirgaModel
 import VirgaServer
 import VirgaWire
 
-/// What is worked out before the writer's turn must be what the writer would make: the same calls, once prepared and
-/// once not, give the same answers and leave the same records.
+/// What is worked out before the writer's turn must be what the writer would make: the same calls, not prepared,
+/// prepared as a whole and in parts, give the same answers and leave the same records.
 @Suite struct PreparedFieldsTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var testDescription: String
@@ -31,6 +31,13 @@ import VirgaWire
     _ more: (inout RecordOperation) -> Void = { _ in }
   ) -> RecordOperation {
     RecordOperation(kind, RecordChange(name: name, type: "Entry", fields: changes)).with(more)
+  }
+
+  private static func share(_ name: RecordName, of root: RecordName?) -> RecordOperation {
+    create(name, []) {
+      $0.record.type = .share
+      $0.record.shareChange.root = root.map { ShareChange.Root($0) }
+    }
   }
 
   private static let plain = [change("title", .string("Rain, \"again\" \u{1F327}\n")), change("pages", .int64(-3))]
@@ -82,13 +89,39 @@ import VirgaWire
     Case("another zone", [create("new", plain) { $0.record.zone = ZoneSelector("Other") }]),
     Case("in public", [create("new", plain)], in: .open),
     Case("one's own user record", [create("_alice", plain)], in: .open),
+    Case("many", (1...7).map { create(RecordName("new\($0)"), plain) }),
+    Case(
+      "many, one of which is spoilt",
+      (1...7).map { create(RecordName("new\($0)"), $0 == 6 ? [change("number", .string("1"))] : plain) }),
+    Case(
+      "many, and a change",
+      (1...5).map { create(RecordName("new\($0)"), plain) } + [.force("old", ["title": .string("u")])]),
+    Case(
+      "many, and deletions between them",
+      [create("new", plain), create("new1", plain), .forceDelete("old"), create("new2", plain)]),
+    Case(
+      "a reference to one before it",
+      (1...4).map { create(RecordName("new\($0)"), plain) } + [
+        create("new", [change("to", .reference(Reference(recordName: "new1", action: .validate)))])
+      ]),
+    Case(
+      "a child of one before it",
+      (1...4).map { create(RecordName("new\($0)"), plain) } + [
+        create("new", plain) { $0.record.parent = .set(Reference(recordName: "new1")) }
+      ]),
+    Case(
+      "a share of one before it",
+      [create("new", plain), create("new1", plain), create("new2", plain), share("s", of: "new1")]),
+    Case(
+      "a share of the zone",
+      [create("new", plain), create("new1", plain), create("new2", plain), share(.zoneShare, of: nil)]),
+    Case("a name twice", [create("new", plain), create("new1", plain), create("new", plain)]),
   ]
 
   @Test(arguments: cases) func preparingChangesNothing(_ one: Case) throws {
-    func run(prepares: Bool) throws -> (String, [RecordResult]) {
+    func run(_ preparing: Harness.Preparing) throws -> (String, [RecordResult]) {
       let harness = try Harness.withZone()
       harness.cipher = TestCipher()
-      harness.prepares = prepares
       let zone = one.place.scope == .public ? ZoneSelector() : Harness.diary
       let start: [RecordOperation] = [
         .create("old", ["number": .double(1), "title": .string("t")]), .create("other", ["pages": .int64(1)]),
@@ -97,6 +130,7 @@ import VirgaWire
       _ = try harness.modify(start, zone: zone, in: one.place)
       _ = try harness.modify(.force("other", ["pages": .int64(2)]), zone: zone, in: one.place)
       _ = try harness.modify(.forceDelete("dead"), zone: zone, in: one.place)
+      harness.preparing = preparing
       // Whether names were made, and how many, the dice tell.
       harness.random = .init(seed: 7)
       var answer = ""
@@ -105,12 +139,15 @@ import VirgaWire
       } catch let error as ServiceError {
         answer = "\(error)"
       }
-      let names: [RecordName] = ["new", "new2", "old", "other", "dead"]
+      let names: [RecordName] =
+        ["new", "old", "other", "dead", "s", .zoneShare] + (1...7).map { RecordName("new\($0)") }
       return (answer, try harness.lookUp(names, zone: zone, in: one.place))
     }
-    let (expected, expectedRecords) = try run(prepares: false)
-    let (answer, records) = try run(prepares: true)
-    #expect(answer == expected)
-    #expect(records == expectedRecords)
+    let (expected, expectedRecords) = try run(.notAtAll)
+    for preparing in Harness.Preparing.allCases {
+      let (answer, records) = try run(preparing)
+      #expect(answer == expected, "prepared \(preparing)")
+      #expect(records == expectedRecords, "prepared \(preparing)")
+    }
   }
 }
