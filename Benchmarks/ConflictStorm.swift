@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import TestSupport
 
 /// Many clients that add to the same few counters, each with what it last knew: most saves meet a conflict, are made
@@ -25,32 +24,10 @@ enum ConflictStorm {
     }
     _ = try Workload.upload(items, batch: records, zone: zone, to: server)
     let start = try known(RawConnection(port: server.port), server)
-    let (port, target) = (server.port, server.target("records/modify"))
-    let tally = Mutex((accepted: 0, conflicts: 0, fault: BenchError?.none))
-    let elapsed = seconds {
-      let group = DispatchGroup()
-      for number in 0..<clients {
-        group.enter()
-        let thread = Thread {
-          defer { group.leave() }
-          do {
-            var client = try Client(number, knowing: start, port: port, target: target)
-            for _ in 0..<each { try client.add() }
-            let conflicts = client.conflicts
-            tally.withLock {
-              $0.accepted += each
-              $0.conflicts += conflicts
-            }
-          } catch {
-            tally.withLock { $0.fault = BenchError("client \(number): \(error)") }
-          }
-        }
-        thread.start()
-      }
-      group.wait()
-    }
-    let (accepted, conflicts, fault) = tally.withLock { $0 }
-    if let fault { throw fault }
+    let target = server.target("records/modify")
+    let all = (0..<clients).map { Client($0, knowing: start, each: each, target: target) }
+    let elapsed = try LoadDriver.run(all.map { client in { try client.next(after: $0) } }, port: server.port)
+    let (accepted, conflicts) = (clients * each, all.reduce(0) { $0 + $1.conflicts })
     let sum = try known(RawConnection(port: server.port), server).reduce(0) { $0 + $1.count }
     return Outcome(
       rate: Double(accepted) / elapsed, conflictsPerUpdate: Double(conflicts) / Double(accepted), lost: accepted - sum)
@@ -61,12 +38,11 @@ enum ConflictStorm {
     var tag: String
     var count: Int
 
-    /// Reads the first record of an answer.
-    init(_ text: Substring) throws {
-      guard let tag = text.value(after: #""recordChangeTag":""#, upTo: "\""),
-        let field = text.range(of: #""n":{"#),
-        let count = text[field.upperBound...].value(after: #""value":"#, upTo: ",").flatMap({ Int($0) })
-      else { throw BenchError(String(text.prefix(300))) }
+    /// Reads the first record of an answer, or the one behind `start`.
+    init(_ answer: [UInt8], from start: Int = 0) throws {
+      guard let tag = answer.text(after: #""recordChangeTag":""#, from: start),
+        let count = answer.number(after: #""n":{"value":"#, from: start)
+      else { throw BenchError(String(decoding: answer[start...].prefix(500), as: UTF8.self)) }
       (self.tag, self.count) = (tag, count)
     }
   }
@@ -78,51 +54,42 @@ enum ConflictStorm {
       requestBytes("POST", server.target("records/lookup"), body: Array(body.utf8)))
     let parts = String(decoding: answer.body, as: UTF8.self).components(separatedBy: #"{"recordName":"c"#).dropFirst()
     guard parts.count == records else { throw BenchError("\(parts.count) counters") }
-    return try parts.map { try Counter($0[...]) }
+    return try parts.map { try Counter(Array($0.utf8)) }
   }
 
-  private struct Client {
-    private let connection: RawConnection
+  private final class Client {
     private let target: String
     private var counters: [Counter]
     private var dice: SplitMix64
+    private var left: Int
+    /// The counter that the request under way adds to.
+    private var index = 0
     private(set) var conflicts = 0
 
-    init(_ number: Int, knowing counters: [Counter], port: UInt16, target: String) throws {
-      connection = try RawConnection(port: port)
+    init(_ number: Int, knowing counters: [Counter], each: Int, target: String) {
       self.target = target
       self.counters = counters
+      left = each
       dice = SplitMix64(seed: UInt64(number))
     }
 
-    /// Adds one to some counter, however often that has to be tried.
-    mutating func add() throws {
-      let index = Int.random(in: 0..<records, using: &dice)
-      while true {
-        let counter = counters[index]
-        let record =
-          #"{"recordName":"c\#(index)","recordType":"Note","recordChangeTag":"\#(counter.tag)","#
-          + #""fields":{"n":{"value":\#(counter.count + 1),"type":"INT64"}}}"#
-        let body =
-          #"{"zoneID":{"zoneName":"\#(zone)"},"operations":[{"operationType":"update","record":\#(record)}]}"#
-        let answer = try connection.request(
-          requestBytes("POST", target, body: Array(body.utf8), headers: "X-Virga-Extensions: 1\r\n"))
-        let text = String(decoding: answer.body, as: UTF8.self)
-        guard let server = text.range(of: #""serverRecord":"#) else {
-          counters[index] = try Counter(text[...])
-          return
-        }
+    /// Adds one to some counter, however often that has to be tried, and then to the next.
+    func next(after answer: [UInt8]?) throws -> [UInt8]? {
+      if let answer, let server = answer.offset(of: #""serverRecord":"#) {
         conflicts += 1
-        counters[index] = try Counter(text[server.upperBound...])
+        counters[index] = try Counter(answer, from: server)
+      } else {
+        if let answer { counters[index] = try Counter(answer) }
+        guard left > 0 else { return nil }
+        left -= 1
+        index = Int.random(in: 0..<records, using: &dice)
       }
+      let counter = counters[index]
+      let record =
+        #"{"recordName":"c\#(index)","recordType":"Note","recordChangeTag":"\#(counter.tag)","#
+        + #""fields":{"n":{"value":\#(counter.count + 1),"type":"INT64"}}}"#
+      let body = #"{"zoneID":{"zoneName":"\#(zone)"},"operations":[{"operationType":"update","record":\#(record)}]}"#
+      return requestBytes("POST", target, body: Array(body.utf8), headers: "X-Virga-Extensions: 1\r\n")
     }
-  }
-}
-
-extension Substring {
-  /// The text between two others.
-  fileprivate func value(after start: String, upTo end: Character) -> String? {
-    guard let range = range(of: start) else { return nil }
-    return String(self[range.upperBound...].prefix { $0 != end })
   }
 }

@@ -4,43 +4,44 @@ import Glibc
 /// Many clients on one thread, each with a connection and one request under way, so that the machine's cores are left
 /// to the server. A thread for each client would wake as often as there are answers, and measure that.
 enum LoadDriver {
+  /// A client: makes its next request, given the answer to the last one, or `nil` when it is done.
+  typealias Behaviour = (_ answer: [UInt8]?) throws -> [UInt8]?
+
   fileprivate struct Client {
     let descriptor: Int32
-    let requests: [[UInt8]]
-    var sent = 0
+    let next: Behaviour
     /// What came of the answer so far.
     var answer: [UInt8] = []
   }
 
-  /// Sends each client's requests one after another; every answer must be 200.
-  /// - Returns: answers a second.
-  static func rate(_ requests: [[[UInt8]]], port: UInt16) throws -> Double {
+  /// Runs all clients to their end; every answer must be 200.
+  /// - Returns: how many seconds it took.
+  static func run(_ behaviours: [Behaviour], port: UInt16) throws -> Double {
     let epoll = epoll_create1(0)
     defer { close(epoll) }
     var clients: [Client] = []
     defer { for client in clients { close(client.descriptor) } }
-    for (number, mine) in requests.enumerated() {
+    for (number, behaviour) in behaviours.enumerated() {
       let descriptor = try connect(port: port)
-      clients.append(Client(descriptor: descriptor, requests: mine))
+      clients.append(Client(descriptor: descriptor, next: behaviour))
       var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: UInt64(number)))
       epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
     }
-    let elapsed = try seconds {
+    return try seconds {
       var waiting = 0
-      for number in clients.indices where try clients[number].sendNext() { waiting += 1 }
+      for number in clients.indices where try clients[number].send(clients[number].next(nil)) { waiting += 1 }
       try withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 64) { events in
         while waiting > 0 {
           let count = epoll_wait(epoll, events.baseAddress, Int32(events.count), 30_000)
           guard count > 0 else { throw BenchError("no answer within 30 s") }
           for index in 0..<Int(count) {
             let number = Int(events[index].data.u64)
-            guard try clients[number].receive() else { continue }
-            if try !clients[number].sendNext() { waiting -= 1 }
+            guard let answer = try clients[number].receive() else { continue }
+            if try !clients[number].send(clients[number].next(answer)) { waiting -= 1 }
           }
         }
       }
     }
-    return Double(requests.reduce(0) { $0 + $1.count }) / elapsed
   }
 
   private static func connect(port: UInt16) throws -> Int32 {
@@ -62,11 +63,9 @@ enum LoadDriver {
 }
 
 extension LoadDriver.Client {
-  /// Answers false when all were sent.
-  fileprivate mutating func sendNext() throws -> Bool {
-    guard sent < requests.count else { return false }
-    let request = requests[sent]
-    sent += 1
+  /// Answers false if there is nothing to send.
+  fileprivate func send(_ request: [UInt8]?) throws -> Bool {
+    guard let request else { return false }
     var offset = 0
     while offset < request.count {
       let count = request.withUnsafeBytes {
@@ -78,36 +77,51 @@ extension LoadDriver.Client {
     return true
   }
 
-  /// Answers true once the answer is complete.
-  fileprivate mutating func receive() throws -> Bool {
+  /// The answer, once it is complete.
+  fileprivate mutating func receive() throws -> [UInt8]? {
     let count = withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 16) { space in
       let count = read(descriptor, space.baseAddress, space.count)
       if count > 0 { answer.append(contentsOf: UnsafeRawBufferPointer(start: space.baseAddress, count: count)) }
       return count
     }
     guard count > 0 else { throw BenchError("the server closed the connection") }
-    let isWhole = try answer.withUnsafeBytes { bytes in
-      guard let end = offset(of: "\r\n\r\n", in: bytes) else { return false }
-      guard bytes.starts(with: "HTTP/1.1 200 ".utf8) else {
-        throw BenchError(String(decoding: bytes.prefix(500), as: UTF8.self))
-      }
-      guard var digit = offset(of: "Content-Length: ", in: bytes).map({ $0 + 16 }) else {
-        throw BenchError("an answer without a length")
-      }
-      var length = 0
-      while digit < end, (48...57).contains(bytes[digit]) {
-        length = length * 10 + Int(bytes[digit] - 48)
-        digit += 1
-      }
-      return bytes.count >= end + 4 + length
+    guard let end = answer.offset(of: "\r\n\r\n") else { return nil }
+    guard answer.starts(with: "HTTP/1.1 200 ".utf8) else {
+      throw BenchError(String(decoding: answer.prefix(500), as: UTF8.self))
     }
-    if isWhole { answer.removeAll(keepingCapacity: true) }
-    return isWhole
+    guard let length = answer.number(after: "Content-Length: ") else { throw BenchError("an answer without a length") }
+    guard answer.count >= end + 4 + length else { return nil }
+    var whole: [UInt8] = []
+    swap(&whole, &answer)
+    return whole
+  }
+}
+
+extension [UInt8] {
+  /// Where the first such text begins.
+  func offset(of pattern: StaticString, from start: Int = 0) -> Int? {
+    withUnsafeBytes { bytes in
+      guard start < bytes.count, let base = bytes.baseAddress else { return nil }
+      let found = memmem(base + start, bytes.count - start, pattern.utf8Start, pattern.utf8CodeUnitCount)
+      return found.map { UnsafeRawPointer($0) - base }
+    }
   }
 
-  private func offset(of pattern: StaticString, in bytes: UnsafeRawBufferPointer) -> Int? {
-    memmem(bytes.baseAddress!, bytes.count, pattern.utf8Start, pattern.utf8CodeUnitCount).map {
-      UnsafeRawPointer($0) - bytes.baseAddress!
+  /// The decimal number behind the first such text.
+  func number(after pattern: StaticString, from start: Int = 0) -> Int? {
+    guard var index = offset(of: pattern, from: start).map({ $0 + pattern.utf8CodeUnitCount }) else { return nil }
+    let first = index
+    var number = 0
+    while index < count, (48...57).contains(self[index]) {
+      number = number * 10 + Int(self[index] - 48)
+      index += 1
     }
+    return index > first ? number : nil
+  }
+
+  /// The text behind the first such text, up to the next quotation mark.
+  func text(after pattern: StaticString, from start: Int = 0) -> String? {
+    guard let first = offset(of: pattern, from: start).map({ $0 + pattern.utf8CodeUnitCount }) else { return nil }
+    return self[first...].firstIndex(of: UInt8(ascii: "\"")).map { String(decoding: self[first..<$0], as: UTF8.self) }
   }
 }

@@ -144,8 +144,11 @@ enum Workload {
 
   /// Saves a second of many clients, each of which saves new records one by one.
   static func saveRate(clients: Int, each: Int, zone: String, to server: ServerUnderTest) throws -> Double {
-    let requests = (0..<clients).map { saves(each, client: $0, zone: zone, on: server) }
-    return try LoadDriver.rate(requests, port: server.port)
+    let behaviours = (0..<clients).map { client -> LoadDriver.Behaviour in
+      var requests = saves(each, client: client, zone: zone, on: server)[...]
+      return { _ in requests.popFirst() }
+    }
+    return Double(clients * each) / (try LoadDriver.run(behaviours, port: server.port))
   }
 
   private static func pushURL(

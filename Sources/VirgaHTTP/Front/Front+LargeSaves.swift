@@ -7,7 +7,8 @@ extension Front {
   /// From this size on the writer begins before a body is read to its end.
   static func mayBeginEarly(_ body: [UInt8]) -> Bool { body.count >= 32_768 }
 
-  private static let operationsPerPart = 40
+  /// Few, so that the writer begins soon; but each part costs both sides a look.
+  private static let operationsPerPart = 16
 
   /// Performs a large save while it is still being read, so that one client's upload keeps two threads at work.
   func runWhileReading(

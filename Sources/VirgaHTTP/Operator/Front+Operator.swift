@@ -20,7 +20,8 @@ extension Front {
       return
     }
     guard headers["X-Virga-Operator"] == nil else {
-      throw ServiceError(.authenticationFailed, "this server has no operator's token; start it with VIRGA_OPERATOR_TOKEN")
+      throw ServiceError(
+        .authenticationFailed, "this server has no operator's token; start it with VIRGA_OPERATOR_TOKEN")
     }
     guard request.isFromThisMachine else {
       throw ServiceError(

@@ -73,6 +73,8 @@ struct RecordBatch {
   private var spentReceipts: Set<String> = []
   /// Whether a record was taken for new without a look.
   private(set) var hasTakenNamesForNew = false
+  /// The last new record whose fields were known already and which the schema took.
+  private var lastNew: RecordChange?
   /// Whether all operations so far could be written at once.
   private var mayWriteEarly = true
   /// The rows that all that is written changes, once there is something.
@@ -140,6 +142,7 @@ extension RecordBatch {
     _ operations: [RecordOperation], fields: [[UInt8]?]? = nil, context: inout CallContext
   ) throws {
     let first = entries.count
+    makeRoom(for: first + operations.count, context)
     try Limits.check(first + operations.count, atMost: Limits.operationsPerRequestMax, "operations in one request")
     for (index, operation) in operations.enumerated() {
       try Limits.check(desiredKeys: operation.desiredKeys)
@@ -157,6 +160,15 @@ extension RecordBatch {
       }
       if case .save(let save) = entry.outcome { try savedBytes.take(save.record) }
     }
+  }
+
+  private mutating func makeRoom(for count: Int, _ context: CallContext) {
+    guard count > indexByName.capacity else { return }
+    // Of a call that comes in parts there is more to come.
+    let isInParts = if case .later = context.preparation { true } else { false }
+    let capacity = isInParts ? max(count, Limits.operationsPerRequestMax) : count
+    entries.reserveCapacity(capacity)
+    indexByName.reserveCapacity(capacity)
   }
 
   private mutating func plan(_ entry: Entry, context: inout CallContext) throws -> Outcome {
@@ -325,18 +337,32 @@ extension RecordBatch {
     _ entry: Entry, type: RecordType, fieldsJSON: [UInt8], newest: StoredRecord?, context: inout CallContext
   ) throws -> PlannedSave {
     let change = entry.operation.record
-    var schema = try schemas.draft(of: type)
-    for element in change.fields {
-      guard let field = element.field else { continue }
-      _ = try schema.admit(field, named: element.name, isTagged: element.isTagged)
-    }
-    schemas.keep(schema)
+    if !change.hasFields(of: lastNew) { try admit(change, type) }
     let stamp = context.stamp(by: access.user ?? .defaultOwner)
     var record = StoredRecord(
       name: entry.name, type: type, sequence: 0, created: stamp, modified: stamp, fieldsJSON: fieldsJSON)
     record.shortGUID = change.createShortGUID ? context.makeShortGUID() : nil
     record.unknownMembers = change.unknownMembers
     return PlannedSave(record: record, previous: newest, newReferences: [], receipts: [])
+  }
+
+  private mutating func admit(_ change: RecordChange, _ type: RecordType) throws {
+    var schema = try schemas.draft(of: type)
+    for element in change.fields {
+      guard let field = element.field else { continue }
+      _ = try schema.admit(field, named: element.name, isTagged: element.isTagged)
+    }
+    schemas.keep(schema)
+    lastNew = change
+  }
+}
+
+extension RecordChange {
+  /// Whether the schema has nothing to say of the record that it did not say of the other: records of an upload are
+  /// alike.
+  fileprivate func hasFields(of other: RecordChange?) -> Bool {
+    guard let other, type == other.type, fields.count == other.fields.count else { return false }
+    return zip(fields, other.fields).allSatisfy { $0.name == $1.name && $0.field?.type == $1.field?.type }
   }
 }
 

@@ -8,6 +8,7 @@ extension RecordBatch {
   /// parent: its children must go first or with it. A refused deletion keeps its own references alive, so the check
   /// is repeated until nothing more fails.
   mutating func checkDeletions() throws {
+    guard entries.contains(where: \.isDeletion) else { return }
     var zone = ZoneReferences(row: zone.row, transaction: transaction)
     var mayFail = true
     while mayFail {

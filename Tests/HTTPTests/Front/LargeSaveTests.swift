@@ -81,7 +81,7 @@ struct LargeSaveTests {
 
   private static let zone = #""zoneID":{"zoneName":"Diary"},"#
 
-  @Test(arguments: [119, 120, 121, 400]) func allRecordsAreSavedInOneWriteAndInTheirOrder(count: Int) async throws {
+  @Test(arguments: [111, 112, 113, 400]) func allRecordsAreSavedInOneWriteAndInTheirOrder(count: Int) async throws {
     let world = try await World()
     let (answer, writes) = try await world.save(Self.body((0..<count).map { Self.create($0) }))
     #expect(answer.status == 200 && writes == 1)
