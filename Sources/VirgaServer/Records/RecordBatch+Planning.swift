@@ -1,0 +1,248 @@
+import VirgaModel
+import VirgaWire
+
+extension RecordBatch {
+  /// Plans the operations of the request, also those that are still to come.
+  mutating func plan(context: inout CallContext) throws {
+    switch context.preparation {
+    case .nothing: try plan(request.operations, context: &context)
+    case .whole(let part): try plan(part.operations, fields: part.fields, context: &context)
+    case .later(let parts):
+      var number = 0
+      while let part = try parts.part(number) {
+        let first = entries.count
+        try plan(part.operations, fields: part.fields, context: &context)
+        try writeEarly(entries[first...], context: &context)
+        number += 1
+      }
+    }
+  }
+
+  /// - Parameter fields: What new records' fields are, if that is known.
+  private mutating func plan(
+    _ operations: [RecordOperation], fields: [[UInt8]?]? = nil, context: inout CallContext
+  ) throws {
+    let first = entries.count
+    makeRoom(for: first + operations.count, context)
+    try Limits.check(first + operations.count, atMost: Limits.operationsPerRequestMax, "operations in one request")
+    for (index, operation) in operations.enumerated() {
+      try Limits.check(desiredKeys: operation.desiredKeys)
+      let name = operation.record.name ?? Self.newName(for: operation, context: &context)
+      guard indexByName.updateValue(entries.count, forKey: name) == nil else {
+        throw ServiceError.badRequest("record '\(name)' is named by more than one operation")
+      }
+      entries.append(Entry(operation, name: name, prepared: fields?[index]))
+    }
+    for entry in entries[first...] {
+      do {
+        entry.outcome = try plan(entry, context: &context)
+      } catch let error as ServiceError {
+        entry.outcome = .failure(RecordFailure(entry.name, error))
+      }
+      if case .save(let save) = entry.outcome { try savedBytes.take(save.record) }
+    }
+  }
+
+  private mutating func makeRoom(for count: Int, _ context: CallContext) {
+    guard count > indexByName.capacity else { return }
+    // Of a call that comes in parts there is more to come.
+    let isInParts = if case .later = context.preparation { true } else { false }
+    let capacity = isInParts ? max(count, Limits.operationsPerRequestMax) : count
+    entries.reserveCapacity(capacity)
+    indexByName.reserveCapacity(capacity)
+  }
+
+  private mutating func plan(_ entry: Entry, context: inout CallContext) throws -> Outcome {
+    let (operation, name) = (entry.operation, entry.name)
+    if let fault = operation.fault { throw fault }
+    let isOwnUser = access.scope == .public && name.rawValue == access.user?.rawValue
+    if !isOwnUser { try checkName(of: operation, name) }
+    if let stated = operation.record.zone, try access.zoneID(stated) != zone.id {
+      throw ServiceError.badRequest("record '\(name)' states another zone than the request")
+    }
+    let newest = takesForNew(operation, context) ? nil : try zone.row.flatMap { try transaction.record(name, in: $0) }
+    let live = newest.flatMap { $0.isDeleted ? nil : $0 }
+    if isOwnUser { try checkUserRecord(operation.record, live) }
+    if let refusal = try access.refusal(of: operation.kind, of: operation.record.type, on: live, in: zone) {
+      // What cannot be seen is deleted as little as what is not there.
+      if operation.kind == .forceDelete && refusal.code == .notFound { return .nothing }
+      throw refusal
+    }
+    if let refusal = try versionRefusal(operation, live) {
+      return .failure(try failure(name, refusal, live: live, tag: operation.record.tag, context: context))
+    }
+    try checkType(of: operation.record, live: live)
+    if operation.kind.isDelete {
+      guard let live else { return .nothing }
+      return live.type == .share && zone.reach != nil ? .leave(live) : .delete(live)
+    }
+    if (operation.record.type ?? live?.type) == .share {
+      return .save(try planShare(entry, newest: newest, live: live, context: &context))
+    }
+    return .save(try planSave(entry, newest: newest, live: live, context: &context))
+  }
+
+  /// Whether a record is taken for new: the store will say when it is put whether it is.
+  private mutating func takesForNew(_ operation: RecordOperation, _ context: CallContext) -> Bool {
+    if case .nothing = context.preparation { return false }
+    guard operation.kind == .create, operation.record.type != .share else { return false }
+    hasTakenNamesForNew = true
+    return true
+  }
+
+  /// Users may change their own records, which the service makes, but not their roles.
+  private func checkUserRecord(_ change: RecordChange, _ live: StoredRecord?) throws {
+    guard let live, live.type == .users else {
+      throw ServiceError.badRequest("records of type 'Users' are made by the service alone")
+    }
+    if change.fields.contains(where: { $0.name == .roles }) {
+      throw ServiceError(.accessDenied, "\(Reason.writeNotPermitted): nobody sets their own roles")
+    }
+  }
+
+  private func checkName(of operation: RecordOperation, _ name: RecordName) throws {
+    if name == "" && operation.record.name == nil { throw ServiceError.badRequest("recordName is missing") }
+    if let objection = NameRule.name.objection(to: name.rawValue) {
+      throw ServiceError.badRequest("record name \(objection)")
+    }
+    let type = operation.record.type ?? .share
+    if name == .zoneShare && type != .share && !operation.kind.isDelete {
+      throw ServiceError.badRequest("the record name '\(name)' is reserved")
+    }
+  }
+
+  /// What the table of operation kinds says of existence and change tags.
+  private func versionRefusal(_ operation: RecordOperation, _ live: StoredRecord?) throws -> ServiceError? {
+    if operation.kind == .create {
+      return live == nil ? nil : ServiceError(.exists, Reason.recordExists)
+    }
+    // A share is never saved over a version that its writer has not seen.
+    let comparesTag = operation.kind.comparesTag || live?.type == .share && !operation.kind.isDelete
+    guard comparesTag else { return nil }
+    let tag = operation.record.tag
+    guard let live else {
+      return ServiceError(.notFound, tag == nil ? Reason.recordNotFound : Reason.tagButNoRecord)
+    }
+    // Numbers are never given twice in a zone, so a tag of an earlier life of the record does not fit.
+    return try isCurrent(tag, live) ? nil : ServiceError(.conflict, Reason.staleTag)
+  }
+
+  /// With the records that the client asks for as far as they fit into the answer; it looks others up.
+  private mutating func failure(
+    _ name: RecordName, _ error: ServiceError, live: StoredRecord?, tag: ChangeTag?, context: CallContext
+  ) throws -> RecordFailure {
+    var failure = RecordFailure(name, error)
+    guard context.wantsExtensions, let live, let row = zone.row else { return failure }
+    if let grants = zone.grants, try !grants.mayRead(live) { return failure }
+    guard conflictBytes.takes(live) else { return failure }
+    failure.serverRecord = try wholeView.envelope(of: live)
+    if error.code == .conflict, let sequence = tag?.sequence,
+      let ancestor = try transaction.version(sequence, of: name, in: row), !ancestor.isDeleted,
+      try zone.mayRead(ancestor, of: live, in: transaction), conflictBytes.takes(ancestor)
+    {
+      failure.ancestorRecord = try wholeView.envelope(of: ancestor)
+    }
+    return failure
+  }
+
+  private func checkType(of record: RecordChange, live: StoredRecord?) throws {
+    if let live, let type = record.type, type != live.type {
+      throw ServiceError.badRequest("record '\(live.name)' has the type '\(live.type)', not '\(type)'")
+    }
+  }
+
+  /// Whether the tag is that of the live record, or of a version since which nothing was written but what a share's
+  /// beginning and end write: nobody's content is lost to a writer who saw that one.
+  func isCurrent(_ tag: ChangeTag?, _ live: StoredRecord) throws -> Bool {
+    guard let sequence = tag?.sequence else { return false }
+    if sequence == live.sequence { return true }
+    guard live.shortGUID != nil, live.type != .share, sequence < live.sequence, let row = zone.row,
+      let seen = try transaction.version(sequence, of: live.name, in: row)
+    else { return false }
+    func isSame(_ record: StoredRecord) -> Bool {
+      seen.fieldsJSON == record.fieldsJSON && seen.parent == record.parent
+        && seen.unknownMembers == record.unknownMembers && seen.created == record.created
+    }
+    guard !seen.isDeleted, isSame(live) else { return false }
+    // What was changed and changed back is two edits that the writer did not see.
+    return try transaction.versions(of: live.name, in: row).prefix { $0.sequence > sequence }.allSatisfy(isSame)
+  }
+
+  /// The assets of a record's earlier versions.
+  private func assetsKept(of name: RecordName) -> () throws -> [AssetValue] {
+    let (row, seal, transaction) = (zone.row, seal, transaction)
+    // Participants were never shown the versions of before.
+    guard zone.reach == nil else { return { [] } }
+    return {
+      let versions = try row.map { try transaction.versions(of: name, in: $0) } ?? []
+      return try versions.filter { !$0.isDeleted }.flatMap { try seal.fields(of: $0).flatMap(\.field.value.assets) }
+    }
+  }
+
+  private mutating func planSave(
+    _ entry: Entry, newest: StoredRecord?, live: StoredRecord?, context: inout CallContext
+  ) throws -> PlannedSave {
+    let (change, kind) = (entry.operation.record, entry.operation.kind)
+    guard let type = change.type ?? live?.type else { throw ServiceError.badRequest("recordType is missing") }
+    if live == nil, let prepared = entry.prepared {
+      return try planNew(entry, type: type, fieldsJSON: prepared, newest: newest, context: &context)
+    }
+    var merge = RecordMerge(
+      name: entry.name, zone: zone.id, scope: access.scope,
+      schema: try schemas.draft(of: type, mayBeUsers: live != nil),
+      assets: AssetLedger(context, spent: spentReceipts, kept: assetsKept(of: entry.name), in: transaction), live: live,
+      seal: seal)
+    try merge.apply(change, replaces: kind.replaces)
+    schemas.keep(merge.schema)
+    spentReceipts = merge.assets.spent
+
+    let stamp = context.stamp(by: access.user ?? .defaultOwner, after: newest?.modified)
+    var record = StoredRecord(
+      name: entry.name, type: type, sequence: 0, created: live?.created ?? stamp, modified: stamp,
+      fieldsJSON: merge.hasEncryptedFields ? try seal.seal(merge.fieldsJSON, of: entry.name) : merge.fieldsJSON)
+    record.parent = merge.parent
+    record.share = live?.share
+    record.shortGUID = live?.shortGUID ?? (change.createShortGUID ? context.makeShortGUID() : nil)
+    record.unknownMembers = merge.unknownMembers
+    record.assetChecksums = merge.assetChecksums
+    record.references = merge.references
+    return PlannedSave(
+      record: record, previous: newest, newReferences: merge.newReferences, receipts: merge.assets.used,
+      assetBytes: merge.assetBytes)
+  }
+}
+
+extension RecordBatch {
+  /// A new record whose fields are known already, if the schema takes them.
+  private mutating func planNew(
+    _ entry: Entry, type: RecordType, fieldsJSON: [UInt8], newest: StoredRecord?, context: inout CallContext
+  ) throws -> PlannedSave {
+    let change = entry.operation.record
+    if !change.hasFields(of: lastNew) { try admit(change, type) }
+    let stamp = context.stamp(by: access.user ?? .defaultOwner)
+    var record = StoredRecord(
+      name: entry.name, type: type, sequence: 0, created: stamp, modified: stamp, fieldsJSON: fieldsJSON)
+    record.shortGUID = change.createShortGUID ? context.makeShortGUID() : nil
+    record.unknownMembers = change.unknownMembers
+    return PlannedSave(record: record, previous: newest, newReferences: [], receipts: [])
+  }
+
+  private mutating func admit(_ change: RecordChange, _ type: RecordType) throws {
+    var schema = try schemas.draft(of: type)
+    for element in change.fields {
+      guard let field = element.field else { continue }
+      _ = try schema.admit(field, named: element.name, isTagged: element.isTagged)
+    }
+    schemas.keep(schema)
+    lastNew = change
+  }
+}
+
+extension RecordChange {
+  /// Whether the schema has nothing to say of the record that it did not say of the other: records of an upload are
+  /// alike.
+  fileprivate func hasFields(of other: RecordChange?) -> Bool {
+    guard let other, type == other.type, fields.count == other.fields.count else { return false }
+    return zip(fields, other.fields).allSatisfy { $0.name == $1.name && $0.field?.type == $1.field?.type }
+  }
+}

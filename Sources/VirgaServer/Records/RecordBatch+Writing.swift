@@ -1,0 +1,135 @@
+import VirgaModel
+import VirgaWire
+
+extension RecordBatch {
+  /// Nothing is written: operations that would have succeeded fail with the others.
+  func abandon() {
+    for entry in entries {
+      if case .failure = entry.outcome { continue }
+      entry.outcome = .failure(RecordFailure(entry.name, ServiceError(.atomicError, Reason.atomicFailure)))
+    }
+  }
+
+  mutating func write(context: inout CallContext) throws {
+    let hasWork = entries.contains {
+      switch $0.outcome {
+      case .save, .delete, .leave: true
+      case .nothing, .failure: false
+      }
+    }
+    guard hasWork else { return }
+    var (database, row) = try open(context: &context)
+
+    let sharing = try ShareConsequences(of: self, row: row)
+    let addedBytes = try countAddedBytes()
+    let usedBytes = row.usedBytes
+    for entry in entries where !entry.isDone { try write(entry, row: &row, context: context) }
+    for name in cascaded {
+      guard let record = try transaction.record(name, in: row), !record.isDeleted else { continue }
+      try bury(record, row: &row, context: context)
+    }
+    for record in endedShares { try bury(record, row: &row, context: context) }
+    for record in implied.values.sorted(by: { $0.name < $1.name }) {
+      try writeImplied(record, row: &row)
+    }
+    for address in newAddresses { try transaction.put(address.entity) }
+    try sharing?.carry(of: self, row: &row, context: &context)
+    try schemas.save(to: transaction)
+    row.usedBytes += addedBytes
+    database.usedBytes += row.usedBytes - usedBytes
+    try transaction.put(database)
+    try transaction.put(&row)
+    zone.row = row
+    try notifySubscribers(
+      of: zone.id, in: zone.database, events: events, transaction: transaction, context: &context)
+  }
+
+  private mutating func open(context: inout CallContext) throws -> (database: DatabaseRow, zone: ZoneRow) {
+    if let opened { return opened }
+    var database = try transaction.openDatabase(zone.database, context: &context)
+    database.sequence += 1
+    if zone.row == nil { try transaction.put(database) }
+    var row = zone.row ?? ZoneRow(database: zone.database, name: zone.id.name, incarnation: context.makeIncarnation())
+    row.databaseSequence = database.sequence
+    // Records are put under the row's number, which a new row gets here.
+    if row.id == 0 { try transaction.put(&row) }
+    return (database, row)
+  }
+
+  /// Writes planned creates while operations are still to come, as far as nothing that may come changes what is written
+  /// of them: up to the first operation of another kind, in a zone where nothing is shared.
+  /// - Throws: `PreparationFailed` for what makes the early writes wrong.
+  mutating func writeEarly(_ planned: ArraySlice<Entry>, context: inout CallContext) throws {
+    guard zone.row?.sharing == ZoneSharing.none, zone.reach == nil else { return }
+    var rows = try open(context: &context)
+    for entry in planned {
+      if case .failure = entry.outcome { throw PreparationFailed() }
+      // A share that begins writes itself into its root.
+      if entry.operation.record.type == .share { throw PreparationFailed() }
+      if entry.prepared == nil || entry.operation.kind != .create { mayWriteEarly = false }
+      guard mayWriteEarly else { continue }
+      try write(entry, row: &rows.zone, context: context)
+      entry.isDone = true
+    }
+    opened = rows
+  }
+
+  private mutating func write(_ entry: Entry, row: inout ZoneRow, context: CallContext) throws {
+    switch entry.outcome {
+    case .save(let save):
+      row.sequence += 1
+      save.record.sequence = row.sequence
+      do {
+        try transaction.put(save.record, in: row, replacing: save.previous, keepsVersion: true)
+      } catch is RecordExists {
+        throw PreparationFailed()
+      }
+      for receipt in save.receipts { try transaction.put(receipt.spent.entity) }
+      events.append(RecordEvent(save.isNew ? .created : .updated, save.record))
+    case .delete(let record): try bury(record, row: &row, context: context)
+    case .leave(let record):
+      var state = try ShareState(record)
+      if let user = access.user {
+        state.remove(user)
+        _ = try transaction.put(state, of: record, by: user, row: &row, context: context)
+      }
+    case .nothing, .failure: break
+    }
+  }
+
+  /// A record whose own content stays, with the share that it now has or has no more.
+  private func writeImplied(_ record: StoredRecord, row: inout ZoneRow) throws {
+    guard let live = try transaction.record(record.name, in: row), !live.isDeleted else { return }
+    row.sequence += 1
+    var next = record
+    next.sequence = row.sequence
+    try transaction.put(next, in: row, replacing: live, keepsVersion: true)
+  }
+
+  private mutating func bury(_ record: StoredRecord, row: inout ZoneRow, context: CallContext) throws {
+    row.sequence += 1
+    var tombstone = StoredRecord(
+      name: record.name, type: record.type, sequence: row.sequence, created: record.created,
+      modified: context.stamp(by: access.user ?? .defaultOwner, after: record.modified), fieldsJSON: Array("{}".utf8))
+    tombstone.isDeleted = true
+    try transaction.put(tombstone, in: row, replacing: record, keepsVersion: true)
+    events.append(RecordEvent(.deleted, record))
+  }
+
+  /// One result for each operation, in their order.
+  func results(context: CallContext) throws -> [RecordResult] {
+    func view(_ desiredKeys: [FieldName]?) -> RecordView {
+      RecordView(
+        zone: zone, desiredKeys: desiredKeys, numbersAsStrings: request.numbersAsStrings, context: context)
+    }
+    let shared = view(request.desiredKeys)
+    return try entries.map { entry in
+      switch entry.outcome {
+      case .save(let save):
+        .record(try (entry.operation.desiredKeys.map { view($0) } ?? shared).envelope(of: save.record))
+      case .delete, .leave, .nothing: .deleted(entry.name, zone: nil, type: nil)
+      case .failure(let failure): .failure(failure)
+      }
+    }
+  }
+}
