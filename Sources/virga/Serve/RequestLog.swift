@@ -1,4 +1,5 @@
 import Foundation
+import VirgaAuth
 import VirgaHTTP
 
 /// What a server tells its operator, line by line on standard error.
@@ -87,7 +88,9 @@ struct RequestLog: HTTPHandler {
   /// The path without what is secret or somebody's: the query holds tokens, the path of a poll is one, that of a
   /// download tells which bytes somebody has, and with that of a share anybody may join it.
   private static func shown(_ path: Substring) -> String {
-    for prefix in ["/push/1/", "/assets/1/download/", "/share/"] where path.hasPrefix(prefix) { return prefix + "…" }
+    // The server also takes a path of which more is escaped than need be.
+    let decoded = path.percentDecoded ?? String(path)
+    for prefix in ["/push/1/", "/assets/1/download/", "/share/"] where decoded.hasPrefix(prefix) { return prefix + "…" }
     return String(path)
   }
 }

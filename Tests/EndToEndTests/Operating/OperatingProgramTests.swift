@@ -124,8 +124,11 @@ import Testing
     let client = try await WebService(server, home: "home")
     _ = try client.call("records/lookup", #"{"records":[{"recordName":"very-private"}]}"#)
     // Whoever knows the address of an open share can join it.
-    let secret = "/share/iCloud.virga.test/development/0123-secret"
-    _ = try RawConnection(port: server.port).request(requestBytes("GET", secret))
+    for secret in [
+      "/share/iCloud.virga.test/development/0123-secret", "/%73hare/iCloud.virga.test/development/4567-secret",
+    ] {
+      _ = try RawConnection(port: server.port).request(requestBytes("GET", secret))
+    }
     let end = await server.terminate()
     let lines = try end.errors.split(separator: "\n").filter { $0.hasPrefix("{") }.map { line in
       try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
@@ -134,8 +137,8 @@ import Testing
     #expect(lookup["status"] as? Int == 200)
     #expect((lookup["request"] as? String)?.count == 36)
     #expect(lines.allSatisfy { $0["request"] != nil && $0["time"] != nil })
-    #expect(lines.contains { $0["path"] as? String == "/share/…" })
-    for text in ["very-private", "ckAPIToken", "0123-secret"] { #expect(!end.errors.contains(text)) }
+    #expect(lines.count { $0["path"] as? String == "/share/…" } == 2)
+    for text in ["very-private", "ckAPIToken", "0123-secret", "4567-secret"] { #expect(!end.errors.contains(text)) }
   }
 
   @Test func metricsAreReadByAMonitor() async throws {
