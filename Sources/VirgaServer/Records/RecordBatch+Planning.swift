@@ -219,7 +219,7 @@ extension RecordBatch {
   ) throws -> PlannedSave {
     let change = entry.operation.record
     if !change.hasFields(of: lastNew) { try admit(change, type) }
-    let stamp = context.stamp(by: access.user ?? .defaultOwner)
+    let stamp = context.stamp(by: access.user ?? .defaultOwner, after: newest?.modified)
     var record = StoredRecord(
       name: entry.name, type: type, sequence: 0, created: stamp, modified: stamp, fieldsJSON: fieldsJSON)
     record.shortGUID = change.createShortGUID ? context.makeShortGUID() : nil
