@@ -15,13 +15,7 @@ extension SQLiteTransaction {
     try statement.bind(1, moment.milliseconds)
     var keys: [ZoneKey] = []
     try statement.forEach { row in
-      guard let environment = Environment(rawValue: row.text(1)) else {
-        throw StoreError.damaged("a database of an unknown environment")
-      }
-      let owner = row.text(2)
-      let database = DatabaseKey(
-        container: ContainerID(row.text(0)), environment: environment, owner: owner.isEmpty ? nil : UserName(owner))
-      keys.append(ZoneKey(ZoneName(row.text(3)), in: database))
+      keys.append(ZoneKey(ZoneName(row.text(3)), in: try DatabaseKey(row)))
       return true
     }
     return keys

@@ -26,13 +26,8 @@ extension SQLiteTransaction {
       """)
     var rows: [DatabaseRow] = []
     try statement.forEach { row in
-      guard let environment = Environment(rawValue: row.text(1)) else {
-        throw StoreError.damaged("a database of an unknown environment")
-      }
-      let owner = row.text(2)
-      let key = DatabaseKey(
-        container: ContainerID(row.text(0)), environment: environment, owner: owner.isEmpty ? nil : UserName(owner))
-      var found = DatabaseRow(key: key, incarnation: UInt64(bitPattern: row.int64(3)), sequence: row.int64(4))
+      var found = DatabaseRow(
+        key: try DatabaseKey(row), incarnation: UInt64(bitPattern: row.int64(3)), sequence: row.int64(4))
       found.usedBytes = row.int64(5)
       rows.append(found)
       return true
@@ -158,6 +153,18 @@ extension SQLiteTransaction {
       try statement.run()
     }
     try removeIndexes(of: zone)
+  }
+}
+
+extension DatabaseKey {
+  /// Reads the first three columns.
+  init(_ row: borrowing Row) throws {
+    guard let environment = Environment(rawValue: row.text(1)) else {
+      throw StoreError.damaged("a database of an unknown environment")
+    }
+    let owner = row.text(2)
+    self.init(
+      container: ContainerID(row.text(0)), environment: environment, owner: owner.isEmpty ? nil : UserName(owner))
   }
 }
 
