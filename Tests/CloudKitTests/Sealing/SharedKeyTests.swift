@@ -33,6 +33,19 @@ import VirgaModel
     SealedValueHead(try await phone.sealed("text", of: name, in: zone))?.key
   }
 
+  /// A record that anybody may write who has the address of its share, and somebody who has joined by it.
+  private func shareRoot() async throws -> (root: CKRecord, participant: TestDevice) {
+    let root = entry("root", secret: "first")
+    _ = try await phone.database.save(root)
+    let share = CKShare(rootRecord: root)
+    share.publicPermission = .readWrite
+    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
+    let bob = try server.device("bob")
+    let url = try #require(share.url)
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    return (root, bob)
+  }
+
   @Test func participantOfAShareReadsAndWritesByTheSharesAddress() async throws {
     let bob = try server.device("bob")
     let root = entry("root", secret: "shared secret")
@@ -182,14 +195,7 @@ import VirgaModel
   @Test(arguments: [true, false])
   func participantDoesNotGoBackToAnOlderKeyWhateverTheListSays(isHidden: Bool) async throws {
     _ = try await phone.joined(as: "laptop")
-    let root = entry("root", secret: "first")
-    _ = try await phone.database.save(root)
-    let share = CKShare(rootRecord: root)
-    share.publicPermission = .readWrite
-    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
-    let bob = try server.device("bob")
-    let url = try #require(share.url)
-    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    let (root, bob) = try await shareRoot()
     let before = try await zoneKey(of: "root")
     try await phone.removeDevice(named: "laptop")
     server.advance(by: .seconds(60))
@@ -221,14 +227,7 @@ import VirgaModel
 
   @Test func participantsGoOnBeforeTheOwnerEncryptsAgain() async throws {
     _ = try await phone.joined(as: "laptop")
-    let root = entry("root", secret: "first")
-    _ = try await phone.database.save(root)
-    let share = CKShare(rootRecord: root)
-    share.publicPermission = .readWrite
-    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
-    let bob = try server.device("bob")
-    let url = try #require(share.url)
-    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    let (root, bob) = try await shareRoot()
     let before = try await zoneKey(of: "root")
     try await phone.removeDevice(named: "laptop")
     server.advance(by: .seconds(60))
@@ -274,14 +273,7 @@ import VirgaModel
 
   @Test func listThatIsFullKeepsNobodyFromReading() async throws {
     _ = try await phone.joined(as: "laptop")
-    let root = entry("root", secret: "first")
-    _ = try await phone.database.save(root)
-    let share = CKShare(rootRecord: root)
-    share.publicPermission = .readWrite
-    _ = try await phone.database.modifyRecords(saving: [root, share], deleting: [])
-    let bob = try server.device("bob")
-    let url = try #require(share.url)
-    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    let (root, bob) = try await shareRoot()
     let shared = bob.container.sharedCloudDatabase
     let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
     let place = KeyMessages.Zone(
