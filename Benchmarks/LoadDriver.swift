@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import TestSupport
 
 /// Many clients on one thread, each with a connection and one request under way, so that the machine's cores are left
 /// to the server. A thread for each client would wake as often as there are answers, and measure that.
@@ -8,7 +9,7 @@ enum LoadDriver {
   typealias Behaviour = (_ answer: [UInt8]?) throws -> [UInt8]?
 
   fileprivate struct Client {
-    let descriptor: Int32
+    let connection: RawConnection
     let next: Behaviour
     /// What came of the answer so far.
     var answer: [UInt8] = []
@@ -20,12 +21,11 @@ enum LoadDriver {
     let epoll = epoll_create1(0)
     defer { close(epoll) }
     var clients: [Client] = []
-    defer { for client in clients { close(client.descriptor) } }
     for (number, behaviour) in behaviours.enumerated() {
-      let descriptor = try connect(port: port)
-      clients.append(Client(descriptor: descriptor, next: behaviour))
+      let connection = try RawConnection(port: port)
+      clients.append(Client(connection: connection, next: behaviour))
       var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: UInt64(number)))
-      epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
+      epoll_ctl(epoll, EPOLL_CTL_ADD, connection.descriptor, &event)
     }
     return try seconds {
       var waiting = 0
@@ -43,44 +43,20 @@ enum LoadDriver {
       }
     }
   }
-
-  private static func connect(port: UInt16) throws -> Int32 {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var one: Int32 = 1
-    setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard result == 0 else { throw BenchError("no connection to port \(port)") }
-    return descriptor
-  }
 }
 
 extension LoadDriver.Client {
   /// Answers false if there is nothing to send.
   fileprivate func send(_ request: [UInt8]?) throws -> Bool {
     guard let request else { return false }
-    var offset = 0
-    while offset < request.count {
-      let count = request.withUnsafeBytes {
-        Glibc.send(descriptor, $0.baseAddress! + offset, $0.count - offset, Int32(MSG_NOSIGNAL))
-      }
-      guard count > 0 else { throw BenchError("the server closed the connection") }
-      offset += count
-    }
+    try connection.send(request)
     return true
   }
 
   /// The answer, once it is complete.
   fileprivate mutating func receive() throws -> [UInt8]? {
     let count = withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 16) { space in
-      let count = read(descriptor, space.baseAddress, space.count)
+      let count = read(connection.descriptor, space.baseAddress, space.count)
       if count > 0 { answer.append(contentsOf: UnsafeRawBufferPointer(start: space.baseAddress, count: count)) }
       return count
     }

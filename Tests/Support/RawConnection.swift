@@ -24,7 +24,7 @@ package final class RawConnection {
     }
   }
 
-  private let descriptor: Int32
+  package let descriptor: Int32
   private var buffer: [UInt8] = []
 
   package init(port: UInt16) throws(Failure) {
