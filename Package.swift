@@ -72,7 +72,7 @@ let package = Package(
       swiftSettings: [.swiftLanguageMode(.v6)]),
 
     // What tests and measurements share.
-    .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),
+    .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/Support", swiftSettings: strict),
 
     // Measurements.
     .target(name: "Allocations", path: "Benchmarks/Allocations"),

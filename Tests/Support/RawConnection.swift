@@ -8,13 +8,13 @@ package final class RawConnection {
   package struct Response {
     package var status: Int
     package var body: [UInt8]
-    fileprivate var head: String
+    fileprivate var head: [UInt8]
 
     package var text: String { String(decoding: body, as: UTF8.self) }
 
     /// The first value of that header field.
     package func header(_ name: String) -> String? {
-      for line in head.split(separator: "\r\n") {
+      for line in String(decoding: head, as: UTF8.self).split(separator: "\r\n") {
         let parts = line.split(separator: ":", maxSplits: 1)
         if parts.count == 2, parts[0].lowercased() == name.lowercased() {
           return String(parts[1].drop { $0 == " " })
@@ -26,6 +26,7 @@ package final class RawConnection {
 
   package let descriptor: Int32
   private var buffer: [UInt8] = []
+  private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
 
   package init(port: UInt16) throws(Failure) {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -43,7 +44,10 @@ package final class RawConnection {
     if result != 0 { throw .refused }
   }
 
-  deinit { close(descriptor) }
+  deinit {
+    close(descriptor)
+    scratch.deallocate()
+  }
 
   /// Sends bytes as they are. `MSG_NOSIGNAL`: a server that was killed must not take the caller with it.
   package func send(_ bytes: [UInt8]) throws(Failure) {
@@ -59,17 +63,15 @@ package final class RawConnection {
 
   /// Reads one response with a `Content-Length`.
   package func receive() throws(Failure) -> Response {
-    var searched = 0
-    var headEnd = endOfHead(from: &searched)
-    while headEnd == nil {
+    var end = buffer.offset(of: "\r\n\r\n")
+    while end == nil {
+      let searched = max(0, buffer.count - 3)
       try fill()
-      headEnd = endOfHead(from: &searched)
+      end = buffer.offset(of: "\r\n\r\n", from: searched)
     }
-    let end = headEnd ?? 0
-    let head = String(decoding: buffer[..<end], as: UTF8.self)
-    var response = Response(status: Int(head.split(separator: " ")[1]) ?? 0, body: [], head: head)
-    let start = end + 4
-    let length = Int(response.header("Content-Length") ?? "0") ?? 0
+    let start = (end ?? 0) + 4
+    var response = Response(status: buffer.number(after: " ") ?? 0, body: [], head: Array(buffer[..<start]))
+    let length = response.head.number(after: "Content-Length: ") ?? 0
     buffer.reserveCapacity(start + length)
     while buffer.count < start + length { try fill() }
     response.body = Array(buffer[start..<start + length])
@@ -82,21 +84,10 @@ package final class RawConnection {
     return try receive()
   }
 
-  private func endOfHead(from index: inout Int) -> Int? {
-    while index + 3 < buffer.count {
-      if buffer[index] == 13, buffer[index + 1] == 10, buffer[index + 2] == 13, buffer[index + 3] == 10 { return index }
-      index += 1
-    }
-    return nil
-  }
-
   private func fill() throws(Failure) {
-    let count = withUnsafeTemporaryAllocation(byteCount: 1 << 18, alignment: 16) { space in
-      let count = read(descriptor, space.baseAddress!, space.count)
-      if count > 0 { buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: space[..<count])) }
-      return count
-    }
+    let count = read(descriptor, scratch.baseAddress, scratch.count)
     if count <= 0 { throw .closed }
+    buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: scratch[..<count]))
   }
 }
 
