@@ -7,6 +7,11 @@ struct GroupPace {
   private var expectedCount = 1
   private var commit: Duration = .zero
 
+  private static let quickCommit: Duration = .milliseconds(1)
+
+  /// Whether callers have come one by one lately, and the disk takes no longer than a few changes of thread.
+  var isQuickForOne: Bool { expectedCount == 1 && commit < Self.quickCommit }
+
   /// - Returns: zero if the group has as many jobs as the last one, or took its time.
   func wait(performedCount: Int, elapsed: Duration) -> Duration {
     if performedCount >= expectedCount { return .zero }

@@ -3,11 +3,12 @@ import VirgaServer
 
 /// A read that waits. `run` never throws: what the body threw is in the answer.
 struct ReadJob: Sendable {
+  let isSmall: Bool
   let run: @Sendable (any ReadTransaction) -> @Sendable () -> Void
   let fail: @Sendable (any Error) -> Void
 }
 
-/// Performs reads on a connection of its own, each on one snapshot.
+/// Performs reads on a connection of its own, each on one snapshot. It has a thread, or serves callers on theirs.
 final class Reader {
   private let connection: Connection
   private let queue: JobQueue<ReadJob>
@@ -23,10 +24,12 @@ final class Reader {
 
   /// Returns once the queue is closed and empty.
   func run() {
-    while let job = queue.take(atMost: 1).first { perform(job) }
+    while let job = queue.take(atMost: 1).first { perform(job)() }
   }
 
-  private func perform(_ job: ReadJob) {
+  /// - Returns: What tells the caller.
+  func perform(_ job: ReadJob) -> @Sendable () -> Void {
+    let start = ContinuousClock.now
     let (statements, rows) = (connection.statementCount, connection.rowCount)
     let answer: @Sendable () -> Void
     do {
@@ -43,6 +46,7 @@ final class Reader {
       $0.statements += connection.statementCount - statements
       $0.rows += connection.rowCount - rows
     }
-    answer()
+    if job.isSmall { state.noteSmallRead(ContinuousClock.now - start) }
+    return answer
   }
 }

@@ -19,6 +19,8 @@ public final class SQLiteStore: Store {
     /// itself does what remains, so that the log begins anew.
     public var logPagesBeforeCheckpoint = 1_000
     public var logPagesMax = 4_000
+    /// How long opening the store may take to make room for the log.
+    public var logRoomTime: Duration = .milliseconds(200)
 
     public init() {}
   }
@@ -43,6 +45,10 @@ public final class SQLiteStore: Store {
   private let checkpoints: JobQueue<Void>
   /// The writer's thread is the last one.
   private let threads: Mutex<[WorkerThread]>
+  /// Reads on the threads of callers; `nil` once the store is closed.
+  private let callers: Mutex<Reader?>
+  /// Belongs to whoever has the turn of `writes`.
+  nonisolated(unsafe) private var writer: Writer?
 
   /// Opens the store in a folder, which is created if it is missing, and brings it to the newest layout.
   /// - Throws: `StoreError`: `.inUse`, `.unwritable`, `.damaged`, `.newerVersion` or `.full`.
@@ -52,6 +58,8 @@ public final class SQLiteStore: Store {
     do {
       let connection = try Self.openWriter(folder)
       try folder.noteStore()
+      LogFile.makeRoom(
+        folder.databasePath + "-wal", bytes: Int64(options.logPagesMax) * Self.frameBytes, within: options.logRoomTime)
       let state = StoreState()
       let writes = JobQueue<WriteJob>(capacity: options.waitingJobsMax)
       let reads = JobQueue<ReadJob>(capacity: options.waitingJobsMax)
@@ -60,7 +68,8 @@ public final class SQLiteStore: Store {
         Reader(try Self.openReader(folder), queue: reads, state: state)
       }
       let checkpointer = Checkpointer(try Self.openCheckpointer(folder), queue: checkpoints, state: state)
-      let writer = Writer(connection, queue: writes, checkpoints: checkpoints, state: state, options: options)
+      nonisolated(unsafe) let writer = Writer(
+        connection, queue: writes, checkpoints: checkpoints, state: state, options: options)
       var threads = readers.map { reader in
         nonisolated(unsafe) let reader = reader  // Used by its thread alone from here on.
         return WorkerThread("virga-read") { reader.run() }
@@ -68,6 +77,8 @@ public final class SQLiteStore: Store {
       threads.append(WorkerThread("virga-tidy") { checkpointer.run() })
       threads.append(WorkerThread("virga-write") { writer.run() })
       self.threads = Mutex(threads)
+      callers = Mutex(Reader(try Self.openReader(folder), queue: reads, state: state))
+      self.writer = writer
       self.folder = folder
       self.state = state
       self.writes = writes
@@ -85,20 +96,23 @@ public final class SQLiteStore: Store {
   deinit { close() }
 
   public func read<Value: Sendable>(
-    _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
+    mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
-    let job = ReadJob { transaction in
+    let job = ReadJob(isSmall: mayBlock) { transaction in
       let result = Result { try body(transaction) }
       return { completion(result.mapError(StoreError.translating)) }
     } fail: {
       completion(.failure($0))
     }
+    if mayBlock, state.readsAreQuick, let answer = callers.withLockIfAvailable({ $0?.perform(job) }) ?? nil {
+      return answer()
+    }
     refuse(reads.push(job), job.fail)
   }
 
   public func write<Value: Sendable>(
-    _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+    mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
     let job = WriteJob { transaction in
@@ -107,6 +121,7 @@ public final class SQLiteStore: Store {
     } fail: {
       completion(.failure($0))
     }
+    if mayBlock, writes.takeTurnIfIdle(), let writer, writer.runOnCaller(job) { return }
     refuse(writes.push(job), job.fail)
   }
 
@@ -131,9 +146,11 @@ public final class SQLiteStore: Store {
     reads.close()
     checkpoints.close()
     for thread in threads.dropLast() { thread.join() }
+    callers.withLock { $0 = nil }
     // The last connection to close moves the log into the file, so it must be one that writes.
     writes.close()
     writer.join()
+    self.writer = nil
     folder.unlock()
   }
 
@@ -171,6 +188,9 @@ public final class SQLiteStore: Store {
 
   /// Each commit is on the disk before it is answered. The log is cut to this size when it begins anew after a burst.
   private static let durable = "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432"
+
+  /// A page in the log, with its head.
+  private static let frameBytes: Int64 = 4_096 + 24
 
   private static func openingError(_ error: SQLiteError, _ folder: DataFolder) -> StoreError {
     let path = folder.databasePath

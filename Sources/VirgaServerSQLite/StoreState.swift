@@ -10,9 +10,26 @@ final class StoreState: Sendable {
   /// Threads add to the counters after each piece of work.
   func count(_ change: (inout SQLiteStore.Counters) -> Void) { counters.withLock { change(&$0) } }
 
+  /// Nanoseconds that the last small reads took, the newest one most.
+  private let smallRead = Atomic<Int64>(0)
+  private static let quickRead: Duration = .milliseconds(1)
+
+  /// Whether what a small read needs is mostly in memory, so that it takes less than a change of thread or two.
+  var readsAreQuick: Bool { smallRead.load(ordering: .relaxed) < Self.quickRead.nanoseconds }
+
+  func noteSmallRead(_ time: Duration) {
+    // Where two threads do it at once, one of them is not counted.
+    let average = (smallRead.load(ordering: .relaxed) * 3 + time.nanoseconds) / 4
+    smallRead.store(average, ordering: .relaxed)
+  }
+
   /// Whether the disk failed to make written bytes durable. The system then takes pages for written that are not, and a
   /// second attempt would seem to succeed; so nothing is written until the store is opened anew.
   var diskHasFailed: Bool { diskFailure.load(ordering: .acquiring) }
 
   func noteDiskFailure() { diskFailure.store(true, ordering: .releasing) }
+}
+
+extension Duration {
+  fileprivate var nanoseconds: Int64 { components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000 }
 }

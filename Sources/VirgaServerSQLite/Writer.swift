@@ -11,6 +11,8 @@ struct WriteJob: Sendable {
 ///
 /// Each body has a savepoint of its own, so one that throws is undone alone. Nobody is answered before the commit; if
 /// that fails, all of the group fail.
+///
+/// It belongs to whoever has the turn of its queue.
 final class Writer {
   private let connection: Connection
   private let queue: JobQueue<WriteJob>
@@ -36,10 +38,29 @@ final class Writer {
 
   /// Returns once the queue is closed and empty.
   func run() {
-    while let job = queue.take(atMost: 1).first {
-      performGroup(startingWith: job)
-      checkpoint()
+    while let job = queue.takeTurn() {
+      let answers = performGroup(startingWith: job)
+      for answer in answers { answer() }
+      if logIsFull {
+        connection.checkpoint(state)
+        pagesAtCheckpoint = connection.walPageCount
+      }
+      queue.endTurn()
     }
+  }
+
+  /// Performs the job on the thread of its caller, who has the turn, if that is quicker than two changes of thread. If not,
+  /// ends the turn.
+  /// - Returns: Whether it was performed and answered.
+  func runOnCaller(_ job: WriteJob) -> Bool {
+    guard pace.isQuickForOne, !logIsFull else {
+      queue.endTurn()
+      return false
+    }
+    let answers = performGroup(startingWith: job)
+    queue.endTurn()
+    for answer in answers { answer() }
+    return true
   }
 
   // MARK: A group
@@ -50,21 +71,26 @@ final class Writer {
     let succeed: @Sendable () -> Void
   }
 
-  private func performGroup(startingWith first: WriteJob) {
+  /// Performs the job and those that come meanwhile.
+  /// - Returns: What tells the callers.
+  private func performGroup(startingWith first: WriteJob) -> [@Sendable () -> Void] {
     let (statements, rows) = (connection.statementCount, connection.rowCount)
     let start = clock.now
     var performed: [Performed] = []
+    var answers: [@Sendable () -> Void] = []
     var count = 0
     var next: WriteJob? = first
     var failure: (any Error)?
     while let job = next {
       count += 1
       do {
-        try perform(job, &performed)
+        do { performed.append(try perform(job, isFirst: performed.isEmpty)) } catch let alone as FailedAlone {
+          answers.append { job.fail(alone.error) }
+        }
       } catch {
         // The transaction is gone: nothing of this group can be kept.
         failure = error
-        job.fail(error)
+        answers.append { job.fail(error) }
         break
       }
       let elapsed = clock.now - start
@@ -81,16 +107,22 @@ final class Writer {
       $0.rows += connection.rowCount - rows
     }
     for one in performed {
-      if let failure { one.job.fail(failure) } else { one.succeed() }
+      if let failure { answers.append { one.job.fail(failure) } } else { answers.append(one.succeed) }
     }
+    askForCheckpoint()
+    return answers
   }
 
-  /// Performs one job. A job that fails alone is answered here.
-  /// - Throws: if the transaction cannot go on; the job is then still to be answered.
-  private func perform(_ job: WriteJob, _ performed: inout [Performed]) throws {
+  /// What a job failed with whose writes were undone; the transaction goes on.
+  private struct FailedAlone: Error {
+    let error: any Error
+  }
+
+  /// Performs one job.
+  /// - Parameter isFirst: It needs no savepoint then: the transaction itself can be undone.
+  /// - Throws: `FailedAlone`; anything else if the transaction cannot go on.
+  private func perform(_ job: WriteJob, isFirst: Bool) throws -> Performed {
     if state.diskHasFailed { throw StoreError(Self.diskFailed) }
-    // The first one needs no savepoint: the transaction itself can be undone.
-    let isFirst = performed.isEmpty
     do {
       if !connection.isInTransaction { try connection.statement(literal: "BEGIN IMMEDIATE").run() }
       if !isFirst { try connection.statement(literal: "SAVEPOINT job").run() }
@@ -119,13 +151,12 @@ final class Writer {
       } catch {
         try giveUp(error)
       }
-      job.fail(StoreError.translating(error))
-      return
+      throw FailedAlone(error: StoreError.translating(error))
     }
     if !isFirst {
       do { try connection.statement(literal: "RELEASE job").run() } catch { try giveUp(error) }
     }
-    performed.append(Performed(job: job, succeed: succeed))
+    return Performed(job: job, succeed: succeed)
   }
 
   /// Answers why it failed, if it did.
@@ -152,15 +183,14 @@ final class Writer {
 
   // MARK: Checkpoints
 
-  private func checkpoint() {
+  /// Whether the log has to begin anew before it grows further.
+  private var logIsFull: Bool { connection.walPageCount >= options.logPagesMax }
+
+  private func askForCheckpoint() {
     let pages = connection.walPageCount
     if pages < pagesAtCheckpoint { pagesAtCheckpoint = 0 }
-    if pages >= options.logPagesMax {
-      connection.checkpoint(state)
-      pagesAtCheckpoint = pages
-    } else if pages - pagesAtCheckpoint >= options.logPagesBeforeCheckpoint {
-      // A refusal means that one waits already.
-      if checkpoints.push(()) == nil { pagesAtCheckpoint = pages }
-    }
+    guard pages - pagesAtCheckpoint >= options.logPagesBeforeCheckpoint else { return }
+    // A refusal means that one waits already.
+    if checkpoints.push(()) == nil { pagesAtCheckpoint = pages }
   }
 }

@@ -30,4 +30,18 @@ struct StoreGroupPaceTests {
     for _ in 0..<20 { pace.note(jobCount: 8, commit: .seconds(1)) }
     #expect(pace.wait(performedCount: 1, elapsed: .zero) == .milliseconds(2))
   }
+
+  @Test func aCallerAloneNeedsNoThreadOfTheStoreWhereTheDiskIsQuick() {
+    func isQuick(_ jobCounts: [Int], _ commit: Duration) -> Bool {
+      var pace = GroupPace()
+      for count in jobCounts { pace.note(jobCount: count, commit: commit) }
+      return pace.isQuickForOne
+    }
+    #expect(isQuick([], .zero))
+    #expect(isQuick([1, 1, 1], .microseconds(200)))
+    #expect(!isQuick([8, 8, 8], .microseconds(200)))
+    #expect(isQuick([8, 8, 8, 1, 1, 1, 1], .microseconds(200)))
+    #expect(!isQuick([1], .seconds(1)), "one slow commit is enough")
+    #expect(!isQuick(Array(repeating: 1, count: 20), .milliseconds(2)))
+  }
 }

@@ -23,14 +23,15 @@ struct StorePropertyTests {
     for round in 0..<60 {
       let transactionSeed = random.next()
       let expected = try await Self.outcome(on: memory, seed: transactionSeed)
-      let observed = try await Self.outcome(on: sqlite, seed: transactionSeed)
+      let mayBlock = Bool.random(using: &random)
+      let observed = try await Self.outcome(on: sqlite, seed: transactionSeed, mayBlock: mayBlock)
       try #require(observed == expected, "seed \(seed), round \(round)")
       if round % 20 == 19 {
         sqlite.close()
         sqlite = try SQLiteStore(folder: folder.path)
       }
       try #require(
-        try await sqlite.reading(Self.contents) == memory.reading(Self.contents), "seed \(seed), after round \(round)")
+        try await sqlite.reading(mayBlock: mayBlock, Self.contents) == memory.reading(Self.contents), "seed \(seed), after round \(round)")
     }
     sqlite.close()
   }
@@ -40,9 +41,9 @@ struct StorePropertyTests {
   }
 
   /// Runs one transaction of random verbs; answers what its reads saw, and whether it was kept.
-  static func outcome(on store: any Store, seed: UInt64) async throws -> [String] {
+  static func outcome(on store: any Store, seed: UInt64, mayBlock: Bool = false) async throws -> [String] {
     do {
-      return try await store.writing { transaction in
+      return try await store.writing(mayBlock: mayBlock) { transaction in
         var random = SplitMix64(seed: seed)
         var seen: [String] = []
         for _ in 0..<Int.random(in: 1...15, using: &random) { try step(transaction, &random, &seen) }

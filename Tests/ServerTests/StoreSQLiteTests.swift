@@ -195,23 +195,6 @@ struct StoreSQLiteTests {
 
   // MARK: Sharing
 
-  /// Keeps the writer busy until `release` is called, so that jobs pile up behind it.
-  final class Gate: Sendable {
-    private let entered = Latch()
-    private let released = Latch()
-
-    func close(_ store: SQLiteStore) {
-      store.write { [entered, released] _ in
-        entered.open()
-        released.wait()
-      } completion: { _ in
-      }
-      entered.wait()
-    }
-
-    func open() { released.open() }
-  }
-
   @Test func writesThatWaitTogetherShareOneCommit() async throws {
     let store = try open()
     let zone = try await store.writing { try $0.makeZone() }
@@ -376,14 +359,15 @@ struct StoreSQLiteTests {
     #expect(store.counts.statements - before.statements == 6)
   }
 
-  @Test func theLogIsBoundedWhileWritesGoOn() async throws {
+  @Test(arguments: [false, true])
+  func theLogIsBoundedWhileWritesGoOn(mayBlock: Bool) async throws {
     var options = SQLiteStore.Options()
     options.logPagesBeforeCheckpoint = 50
     options.logPagesMax = 200
     let store = try open(options)
     let zone = try await store.writing { try $0.makeZone() }
     for batch in 0..<60 {
-      try await store.writing { transaction in
+      try await store.writing(mayBlock: mayBlock) { transaction in
         for number in 1...20 {
           let sequence = Int64(batch * 20 + number)
           let fields = String(repeating: "y", count: 2_000)
@@ -397,6 +381,23 @@ struct StoreSQLiteTests {
     #expect(store.counts.checkpoints > 0)
     #expect(store.counts.failedCheckpoints == 0)
   }
+}
+
+/// Keeps the writer busy until `release` is called, so that jobs pile up behind it.
+final class Gate: Sendable {
+  private let entered = Latch()
+  private let released = Latch()
+
+  func close(_ store: SQLiteStore) {
+    store.write { [entered, released] _ in
+      entered.open()
+      released.wait()
+    } completion: { _ in
+    }
+    entered.wait()
+  }
+
+  func open() { released.open() }
 }
 
 /// Opens after `count` calls; threads and tasks wait for it.

@@ -38,19 +38,19 @@ struct StoreUnderTest: Sendable {
 
 extension Store {
   func reading<Value: Sendable>(
-    _ body: @escaping @Sendable (any ReadTransaction) throws -> Value
+    mayBlock: Bool = false, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value
   ) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-      read(body) { continuation.resume(with: $0) }
+      read(mayBlock: mayBlock, body) { continuation.resume(with: $0) }
     }
   }
 
   @discardableResult
   func writing<Value: Sendable>(
-    _ body: @escaping @Sendable (any WriteTransaction) throws -> Value
+    mayBlock: Bool = false, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value
   ) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-      write(body) { continuation.resume(with: $0) }
+      write(mayBlock: mayBlock, body) { continuation.resume(with: $0) }
     }
   }
 }

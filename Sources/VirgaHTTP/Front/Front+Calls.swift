@@ -44,7 +44,7 @@ extension Front {
   func run(_ call: Call, _ context: CallContext) async throws -> Reply {
     if call.operation.isReadOnly {
       do {
-        return try await store.read { [service] transaction in
+        return try await store.read(mayBlock: call.isSmallRead) { [service] transaction in
           var context = context
           return try service.read(call, in: transaction, context: &context)
         }
@@ -52,7 +52,7 @@ extension Front {
         // The first query of its kind makes an index.
       }
     }
-    let (reply, wakes) = try await write(call, context) { try await store.write($0) }
+    let (reply, wakes) = try await write(call, context) { try await store.write(mayBlock: call.isSmallSave, $0) }
     wake(wakes)
     return reply
   }
@@ -105,6 +105,24 @@ extension Front {
 extension Call {
   /// Whether writing its answer takes longer than the change of thread that lets it happen beside the commit.
   fileprivate var isLargeWrite: Bool {
-    if case .recordsModify(let request) = self { request.operations.count >= 32 } else { false }
+    if case .recordsModify(let request) = self { request.operations.count >= Self.manyOperations } else { false }
   }
+
+  /// Whether performing it takes no longer than a change of thread or two. A deletion may take many records along.
+  fileprivate var isSmallSave: Bool {
+    guard case .recordsModify(let request) = self else { return false }
+    return request.operations.count < Self.manyOperations && !request.operations.contains { $0.kind.isDelete }
+  }
+
+  /// The same for reads, if what they need is in memory.
+  fileprivate var isSmallRead: Bool {
+    switch self {
+    case .recordsLookup(let request): request.records.count < Self.manyOperations
+    case .zonesLookup(let request): request.zones.count < Self.manyOperations
+    case .usersCaller, .usersCurrent, .changesDatabase: true
+    default: false
+    }
+  }
+
+  private static var manyOperations: Int { 32 }
 }

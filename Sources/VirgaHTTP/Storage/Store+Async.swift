@@ -4,20 +4,22 @@ package import VirgaServer
 // A store answers each body once, so the continuations need no check that costs every request.
 extension Store {
   /// Runs `body` on a consistent snapshot and suspends until it has answered.
+  /// - Parameter mayBlock: Whether the loop may wait for `body`, because it is small.
   package func read<Value: Sendable>(
-    _ body: @escaping @Sendable (any ReadTransaction) throws -> Value
+    mayBlock: Bool = false, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value
   ) async throws -> Value {
     try await withUnsafeThrowingContinuation { continuation in
-      read(body) { continuation.resume(with: $0) }
+      read(mayBlock: mayBlock, body) { continuation.resume(with: $0) }
     }
   }
 
   /// Runs `body` alone and suspends until its writes are durable.
+  /// - Parameter mayBlock: Whether the loop may wait for `body` and the disk.
   package func write<Value: Sendable>(
-    _ body: @escaping @Sendable (any WriteTransaction) throws -> Value
+    mayBlock: Bool = false, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value
   ) async throws -> Value {
     try await withUnsafeThrowingContinuation { continuation in
-      write(body) { continuation.resume(with: $0) }
+      write(mayBlock: mayBlock, body) { continuation.resume(with: $0) }
     }
   }
 

@@ -2,6 +2,9 @@ import Glibc
 
 /// Jobs that wait for a thread, in their order; at most `capacity` of them.
 ///
+/// Who performs the jobs of a queue one at a time takes the turn for it, and ends it afterwards: the queue's thread does
+/// so when jobs wait, another one may when there is none.
+///
 /// `@unchecked`: all stored state is guarded by `mutex`.
 final class JobQueue<Job: Sendable>: @unchecked Sendable {
   enum Refusal { case full, closed }
@@ -13,6 +16,7 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
   private var head = 0
   private var sleeperCount = 0
   private var isClosed = false
+  private var isTurnTaken = false
 
   init(capacity: Int) {
     self.capacity = capacity
@@ -40,8 +44,8 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
   /// Jobs that wait.
   var count: Int { locked { jobs.count - head } }
 
-  /// Whether a thread waits for jobs and there is none.
-  var hasIdleThread: Bool { locked { sleeperCount > 0 && jobs.count == head } }
+  /// Whether a thread waits for jobs, and neither is there one nor is one being performed.
+  var hasIdleThread: Bool { locked { sleeperCount > 0 && jobs.count == head && !isTurnTaken } }
 
   /// Adds a job; says why not, if not.
   func push(_ job: Job) -> Refusal? {
@@ -51,6 +55,32 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
       jobs.append(job)
       if sleeperCount > 0 { pthread_cond_signal(arrival) }
       return nil
+    }
+  }
+
+  /// Takes the turn with the oldest job, waiting for both; `nil` only once the queue is closed and all jobs were taken.
+  func takeTurn() -> Job? {
+    locked {
+      while isTurnTaken || (jobs.count == head && !isClosed) { sleep(until: nil) }
+      guard let job = removeFirst(1).first else { return nil }
+      isTurnTaken = true
+      return job
+    }
+  }
+
+  /// Takes the turn if nobody has it and no job waits for it.
+  func takeTurnIfIdle() -> Bool {
+    locked {
+      guard !isTurnTaken && !isClosed && jobs.count == head else { return false }
+      isTurnTaken = true
+      return true
+    }
+  }
+
+  func endTurn() {
+    locked {
+      isTurnTaken = false
+      if sleeperCount > 0 && (jobs.count > head || isClosed) { pthread_cond_signal(arrival) }
     }
   }
 

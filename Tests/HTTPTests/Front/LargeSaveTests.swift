@@ -21,14 +21,14 @@ struct LargeSaveTests {
     var hasIdleWriter: Bool { true }
 
     func read<Value: Sendable>(
-      _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
+      mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
       completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
       store.read(body, completion: completion)
     }
 
     func write<Value: Sendable>(
-      _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+      mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
       completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
       writes.withLock { $0 += 1 }
