@@ -12,7 +12,7 @@ help:
 	@echo "make tsan    run the client's tests under the thread sanitizer"
 	@echo "make fuzz    send damaged requests for SECONDS=600, and print how to repeat what is found"
 	@echo "make serve   run the server on http://127.0.0.1:8787 with its data in ./virga-data"
-	@echo "make bench   measure, and compare counts with Benchmarks/thresholds.json"
+	@echo "make bench   measure, and compare counts with Benchmarks/thresholds.json; DISK_MS=2 adds that to each sync"
 	@echo "make lint    check the format of all Swift sources"
 	@echo "make docs    build the documentation into .build/docs"
 	@echo "make clean   remove what was built"
@@ -58,11 +58,20 @@ SECONDS ?= 600
 fuzz: install
 	VIRGA_ONLY=HTTPTests VIRGA_FUZZ_SECONDS=$(SECONDS) $(SWIFT) test --disable-xctest --filter 'FrontFuzzTests|ParserFuzzTests'
 
+# DISK_MS=2: as if the disk took 2 ms more to make bytes durable.
+ifdef DISK_MS
+SLOW_DISK = LD_PRELOAD=$(CURDIR)/.build/slow_disk.so VIRGA_BENCH_DISK_MS=$(DISK_MS)
+.build/slow_disk.so: Benchmarks/SlowDisk/slow_disk.c
+	@mkdir -p .build
+	clang -O2 -shared -fPIC -o $@ $< -ldl
+bench: .build/slow_disk.so
+endif
+
 bench: install
 	$(SWIFT) build -c release --product virga
 	$(SWIFT) build -c release --product bench
 	$(SWIFT) build -c release --product bench-client
-	.build/release/bench
+	$(SLOW_DISK) .build/release/bench
 	.build/release/bench-client
 
 lint:

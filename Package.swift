@@ -82,7 +82,7 @@ let package = Package(
         "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP", "CSQLite", "CLinux",
         "Allocations", "TestSupport",
       ],
-      path: "Benchmarks", exclude: ["Allocations", "Client", "thresholds.json"], swiftSettings: strict),
+      path: "Benchmarks", exclude: ["Allocations", "Client", "SlowDisk", "thresholds.json"], swiftSettings: strict),
     .executableTarget(
       name: "bench-client",
       dependencies: ["VirgaAuth", "VirgaCloudKit", "VirgaSQLite", "Allocations"],

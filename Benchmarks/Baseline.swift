@@ -23,7 +23,10 @@ enum Baseline {
     let path = "\(folder)/raw-\(batch).sqlite"
     var database: OpaquePointer?
     precondition(sqlite3_open(path, &database) == SQLITE_OK)
-    defer { sqlite3_close(database) }
+    defer {
+      sqlite3_close(database)
+      unlink(path)
+    }
     for sql in [
       "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL",
       """

@@ -90,7 +90,7 @@ enum Workload {
           requestBytes(
             "POST", server.target("changes/zone"), body: Array(body.utf8), headers: "X-Virga-Page: \(page)\r\n"))
         precondition(answer.status == 200)
-        count += occurrences(of: Array(#""recordChangeTag""#.utf8), in: answer.body)
+        count += answer.body.count(of: #""recordChangeTag""#)
         let tail = String(decoding: answer.body.suffix(300), as: UTF8.self)
         guard let range = tail.range(of: #""syncToken":""#) else { preconditionFailure(tail) }
         token = #","syncToken":"\#(tail[range.upperBound...].prefix { $0 != "\"" })""#
@@ -99,23 +99,6 @@ enum Workload {
     }
     precondition(count == 20_000, "\(count) records came")
     return Double(count) / elapsed
-  }
-
-  private static func occurrences(of pattern: [UInt8], in bytes: [UInt8]) -> Int {
-    bytes.withUnsafeBytes { haystack in
-      pattern.withUnsafeBytes { needle in
-        var count = 0
-        var offset = 0
-        while offset < haystack.count,
-          let found = memmem(
-            haystack.baseAddress! + offset, haystack.count - offset, needle.baseAddress!, needle.count)
-        {
-          count += 1
-          offset = UnsafeRawPointer(found) - haystack.baseAddress! + needle.count
-        }
-        return count
-      }
-    }
   }
 
   /// Requests that each save one new record.
@@ -140,6 +123,16 @@ enum Workload {
       }
     }
     return (median(times), Double(count) / times.reduce(0, +))
+  }
+
+  /// Median seconds of a request that the server answers without doing anything.
+  static func emptyRoundTrip(to server: ServerUnderTest) throws -> Double {
+    let connection = try RawConnection(port: server.port)
+    let request = requestBytes("OPTIONS", "/health")
+    return median(
+      try (0..<300).map { _ in
+        try seconds { _ = try connection.request(request) }
+      })
   }
 
   /// Saves a second of many clients, each of which saves new records one by one.

@@ -30,8 +30,8 @@ struct StorePropertyTests {
         sqlite.close()
         sqlite = try SQLiteStore(folder: folder.path)
       }
-      try #require(
-        try await sqlite.reading(mayBlock: mayBlock, Self.contents) == memory.reading(Self.contents), "seed \(seed), after round \(round)")
+      let read = try await sqlite.reading(mayBlock: mayBlock, Self.contents)
+      try #require(try await memory.reading(Self.contents) == read, "seed \(seed), after round \(round)")
     }
     sqlite.close()
   }

@@ -12,6 +12,17 @@ extension [UInt8] {
     }
   }
 
+  /// How often the text is there.
+  package func count(of pattern: StaticString) -> Int {
+    var count = 0
+    var start = 0
+    while let found = offset(of: pattern, from: start) {
+      count += 1
+      start = found + pattern.utf8CodeUnitCount
+    }
+    return count
+  }
+
   /// The decimal number behind the first such text.
   package func number(after pattern: StaticString, from start: Int = 0) -> Int? {
     guard var index = offset(of: pattern, from: start).map({ $0 + pattern.utf8CodeUnitCount }) else { return nil }
