@@ -32,19 +32,25 @@ final class ProgramUnderTest: Sendable {
   func run(
     words: [String], input: String? = nil, editing: @escaping @Sendable (String) -> String? = { _ in nil }
   ) async -> Result {
+    await run(words, input: input) { path in
+      guard let text = try? String(contentsOfFile: path, encoding: .utf8), let edited = editing(text) else { return 1 }
+      return (try? edited.write(toFile: path, atomically: false, encoding: .utf8)) == nil ? 1 : 0
+    }
+  }
+
+  /// With an editor that leaves these bytes in its file.
+  func run(_ words: String..., writing bytes: Data) async -> Result {
+    await run(words, input: nil) { path in FileManager.default.createFile(atPath: path, contents: bytes) ? 0 : 1 }
+  }
+
+  private func run(_ words: [String], input: String?, edit: @escaping @Sendable (String) -> Int32) async -> Result {
     let lines = Mutex<(lines: [String], problems: [String])>(([], []))
     let output = Output(
       line: { line in lines.withLock { $0.lines.append(line) } },
       problem: { line in lines.withLock { $0.problems.append(line) } })
     let surroundings = Surroundings(
       environment: environment, now: { self.clock.withLock { $0 } }, output: output, input: { input },
-      edit: { _, path in
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8), let edited = editing(text) else {
-          return 1
-        }
-        try? edited.write(toFile: path, atomically: false, encoding: .utf8)
-        return 0
-      })
+      edit: { _, path in edit(path) })
     let code = await Lanternly.run(["--home", home] + words, surroundings)
     return lines.withLock { Result(code: code, lines: $0.lines, problems: $0.problems) }
   }

@@ -28,3 +28,9 @@ struct CommandFailure: Error {
     self.values = values
   }
 }
+
+/// A failure after which what the user wrote in an editor is in its file still.
+struct DraftKept: Error {
+  var path: String
+  var cause: any Error
+}

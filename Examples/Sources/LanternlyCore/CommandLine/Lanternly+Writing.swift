@@ -6,19 +6,23 @@ extension Lanternly {
     let zone = try zone() ?? Zone.current
     let moment = try arguments.value("date").map { try WhenParser.moment($0, zone: zone, option: "date") } ?? now
     let id = EntryID(Self.freshName())
-    let text = try arguments.value("text") ?? surroundings.input() ?? write("", for: id)
-    let files = try adopt(arguments.all("attach"), to: id, after: 0)
-    guard !text.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty || !files.isEmpty else {
-      output.problem(texts(.emptyTextDropped))
-      return .failure
-    }
-    var entry = Entry(text: text, written: Written(moment: moment, zone: zone), edited: EditTimes(all: now))
+    var entry = Entry(text: "", written: Written(moment: moment, zone: zone), edited: EditTimes(all: now))
     entry.device = try store.deviceName()
+    // Nobody is asked for a text before all the rest is known to be right.
     try applyOptions(to: &entry)
-    entry.text = Self.adding(files, to: entry.text)
-    try store.save(id, base: nil, edited: entry, adding: files, at: now)
-    output.line(texts(.entryAdded, Presentation.short(id.name)))
-    return .done
+    try checkAttachments()
+    let draft = try (arguments.value("text") ?? surroundings.input()).map { Draft(text: $0) } ?? write("", for: id)
+    return try keeping(draft) {
+      let files = try adopt(arguments.all("attach"), to: id, after: 0)
+      guard !draft.text.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty || !files.isEmpty else {
+        output.problem(texts(.emptyTextDropped))
+        return .failure
+      }
+      entry.text = Self.adding(files, to: draft.text)
+      try store.save(id, base: nil, edited: entry, adding: files, at: now)
+      output.line(texts(.entryAdded, Presentation.short(id.name)))
+      return .done
+    }
   }
 
   func edit() throws -> ExitCode {
@@ -32,24 +36,23 @@ extension Lanternly {
       edited.edited.written = now
     }
     let known = try store.attachments(of: stored.id)
-    let added = try adopt(arguments.all("attach"), to: stored.id, after: known.count)
     let removed = try detached(from: known, id: stored.id)
-    var text = edited.text
-    if let given = arguments.value("text") { text = given }
-    if let more = arguments.value("append") { text += text.isEmpty ? more : "\n\n" + more }
-    if isPlainEdit { text = try write(text, for: stored.id) }
-    text = Self.adding(added, to: text)
-    for attachment in removed { text = Self.removing(attachment, from: text) }
-    if text != edited.text { (edited.text, edited.edited.text) = (text, now) }
-    if text != stored.entry.text { edited.device = try store.deviceName() }
-    if edited == stored.entry && added.isEmpty && removed.isEmpty {
-      output.line(texts(.entryUnchanged))
+    let added = try adopt(arguments.all("attach"), to: stored.id, after: known.count)
+    let draft = isPlainEdit ? try write(edited.text, for: stored.id) : Draft(text: givenText(over: edited.text))
+    return try keeping(draft) {
+      var text = Self.adding(added, to: draft.text)
+      for attachment in removed { text = Self.removing(attachment, from: text) }
+      if text != edited.text { (edited.text, edited.edited.text) = (text, now) }
+      if text != stored.entry.text { edited.device = try store.deviceName() }
+      if edited == stored.entry && added.isEmpty && removed.isEmpty {
+        output.line(texts(.entryUnchanged))
+        return .done
+      }
+      try store.save(
+        stored.id, base: stored.entry, edited: edited, adding: added, removing: removed.map(\.id), at: now)
+      output.line(texts(.entryChanged, Presentation.short(stored.id.name)))
       return .done
     }
-    try store.save(
-      stored.id, base: stored.entry, edited: edited, adding: added, removing: removed.map(\.id), at: now)
-    output.line(texts(.entryChanged, Presentation.short(stored.id.name)))
-    return .done
   }
 
   func delete() throws -> ExitCode {
@@ -67,6 +70,12 @@ extension Lanternly {
   private var isPlainEdit: Bool {
     let options = CommandShape.all.first { $0.name == "edit" }?.options.keys.sorted() ?? []
     return !options.contains { arguments.has($0) }
+  }
+
+  private func givenText(over text: String) -> String {
+    let text = arguments.value("text") ?? text
+    guard let more = arguments.value("append") else { return text }
+    return text.isEmpty ? more : text + "\n\n" + more
   }
 
   private func zone() throws -> String? {
@@ -113,17 +122,28 @@ extension Lanternly {
 
   // MARK: Attachments
 
+  /// Says what is wrong with a file to attach before anything is done.
+  private func checkAttachments() throws {
+    for path in arguments.all("attach") {
+      try reading(path) { () throws(FileError) in _ = try FileHandleOwned(reading: path) }
+    }
+  }
+
+  private func reading<Value>(_ path: String, _ body: () throws(FileError) -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch {
+      throw CommandFailure(.notFound, .fileIsUnreadable, path, error.reason)
+    }
+  }
+
   private func adopt(_ paths: [String], to entry: EntryID, after count: Int) throws -> [Attachment] {
     try paths.enumerated().map { index, path in
-      do {
-        let stored = try home.files.adopt(path)
-        let fileName = (path as NSString).lastPathComponent
-        return Attachment(
-          id: AttachmentID(Self.freshName()), entry: entry, kind: Attachment.Kind(fileName: fileName),
-          fileName: fileName, order: count + index, byteCount: stored.byteCount, sha256: stored.sha256)
-      } catch let error as FileError {
-        throw CommandFailure(.notFound, .fileIsUnreadable, path, error.reason)
-      }
+      let stored = try reading(path) { () throws(FileError) in try home.files.adopt(path) }
+      let fileName = (path as NSString).lastPathComponent
+      return Attachment(
+        id: AttachmentID(Self.freshName()), entry: entry, kind: Attachment.Kind(fileName: fileName),
+        fileName: fileName, order: count + index, byteCount: stored.byteCount, sha256: stored.sha256)
     }
   }
 
@@ -156,20 +176,40 @@ extension Lanternly {
 
   // MARK: The editor
 
-  /// Lets the user write a text. If the editor fails the file stays, so that nothing written is lost.
-  private func write(_ text: String, for id: EntryID) throws -> String {
-    let environment = surroundings.environment
-    guard let editor = (environment["VISUAL"] ?? environment["EDITOR"]), !editor.isEmpty else {
-      throw CommandFailure(.usage, .noEditor)
-    }
+  /// A text, and the file in which the user wrote it if an editor was asked.
+  private struct Draft {
+    var text: String
+    var path: String?
+  }
+
+  /// Lets the user write a text. Whatever fails, the file stays, so that nothing written is lost.
+  private func write(_ text: String, for id: EntryID) throws -> Draft {
+    let editors = ["VISUAL", "EDITOR"].compactMap { surroundings.environment[$0] }
+    guard let editor = editors.first(where: { !$0.isEmpty }) else { throw CommandFailure(.usage, .noEditor) }
     let path = home.scratch("entry-\(Presentation.short(id.name))") + ".md"
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))
     let code = surroundings.edit(editor, path)
     guard code == 0 else { throw CommandFailure(.failure, .editorFailed, String(code), path) }
-    var written = String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)
-    // Editors end the last line; the text had no end there.
-    if written.hasSuffix("\n") && !text.hasSuffix("\n") { written.removeLast() }
-    Folder.remove(path)
-    return written
+    do {
+      guard let bytes = FileManager.default.contents(atPath: path) else { throw FileError(.read, path) }
+      var written = try Surroundings.text(bytes)
+      // Editors end the last line; the text had no end there.
+      if written.hasSuffix("\n") && !text.hasSuffix("\n") { written.removeLast() }
+      return Draft(text: written, path: path)
+    } catch {
+      throw DraftKept(path: path, cause: error)
+    }
+  }
+
+  /// Does what is done with a text. The editor's file goes when that has succeeded; until then every error names it.
+  private func keeping(_ draft: Draft, _ body: () throws -> ExitCode) throws -> ExitCode {
+    guard let path = draft.path else { return try body() }
+    do {
+      let code = try body()
+      Folder.remove(path)
+      return code
+    } catch {
+      throw DraftKept(path: path, cause: error)
+    }
   }
 }

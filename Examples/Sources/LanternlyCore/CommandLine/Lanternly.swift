@@ -115,6 +115,7 @@ package struct Lanternly {
   ) -> (ExitCode, String) {
     let database = homePath(arguments, surroundings).path + "/diary.sqlite"
     return switch error {
+    case let draft as DraftKept: describe(draft, texts, arguments, surroundings)
     case let failure as CommandFailure: (failure.code, texts.filled(failure.text, failure.values))
     case let usage as UsageError: (.usage, explain(usage, texts, command: arguments.command))
     case let error as ImportError: describe(error, texts)
@@ -126,6 +127,13 @@ package struct Lanternly {
     case let error as SQLiteError: (.failure, texts(.diaryFailed, database, error.message))
     default: (.failure, texts(.unexpected, "\(error)"))
     }
+  }
+
+  private static func describe(
+    _ draft: DraftKept, _ texts: Texts, _ arguments: Arguments, _ surroundings: Surroundings
+  ) -> (ExitCode, String) {
+    let (code, text) = describe(draft.cause, texts, arguments, surroundings)
+    return (code, text + " " + texts(.draftIsKept, draft.path))
   }
 
   private static func describe(_ error: ImportError, _ texts: Texts) -> (ExitCode, String) {

@@ -6,14 +6,14 @@ package struct Surroundings: Sendable {
   package var environment: [String: String]
   package var now: @Sendable () -> Moment
   package var output: Output
-  /// What stands on standard input; `nil` if a person sits there.
-  package var input: @Sendable () -> String?
+  /// What stands on standard input; `nil` if a person sits there. Throws if it is no text.
+  package var input: @Sendable () throws -> String?
   /// Opens a file in an editor and tells its exit code.
   package var edit: @Sendable (_ command: String, _ path: String) -> Int32
 
   package init(
     environment: [String: String], now: @escaping @Sendable () -> Moment, output: Output,
-    input: @escaping @Sendable () -> String?, edit: @escaping @Sendable (String, String) -> Int32
+    input: @escaping @Sendable () throws -> String?, edit: @escaping @Sendable (String, String) -> Int32
   ) {
     self.environment = environment
     self.now = now
@@ -28,24 +28,16 @@ package struct Surroundings: Sendable {
       environment: ProcessInfo.processInfo.environment, now: { Moment.now },
       output: .standard,
       input: {
-        isatty(STDIN_FILENO) != 0
-          ? nil : String(decoding: FileHandle.standardInput.readDataToEndOfFile(), as: UTF8.self)
+        if isatty(STDIN_FILENO) != 0 { return nil }
+        return try Self.text(FileHandle.standardInput.readDataToEndOfFile())
       },
-      edit: { command, path in Self.runEditor(command, path) })
+      edit: { command, path in Editor.run(command, path) })
   }
 
-  // By the shell, as $EDITOR may hold options; the path is an argument and never part of the command.
-  private static func runEditor(_ command: String, _ path: String) -> Int32 {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = ["-c", command + " \"$1\"", "sh", path]
-    do {
-      try process.run()
-    } catch {
-      return 127
-    }
-    process.waitUntilExit()
-    return process.terminationStatus
+  /// Bytes in another encoding would lose what they say: they are refused.
+  static func text(_ bytes: Data) throws(CommandFailure) -> String {
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw CommandFailure(.failure, .textIsNotUTF8) }
+    return text
   }
 
   package var languageCode: String {

@@ -37,6 +37,8 @@ let englishTable: [Text: String] = [
   .emptyTextDropped: "The text is empty: no entry was made.",
   .noEditor: "There is no text: give --text, write to standard input, or set EDITOR.",
   .editorFailed: "The editor ended with code {0}. Nothing was changed; your text is in {1}",
+  .draftIsKept: "Your text is in {0}",
+  .textIsNotUTF8: "The text is not in UTF-8. Nothing was changed.",
   .fileIsUnreadable: "The file {0} cannot be read: {1}",
 
   .importDone: "Imported: {0}, {1}.",

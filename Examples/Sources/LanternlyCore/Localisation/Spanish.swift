@@ -37,6 +37,8 @@ let spanishTable: [Text: String] = [
   .emptyTextDropped: "El texto está vacío: no se ha creado ninguna entrada.",
   .noEditor: "No hay texto: usa --text, escribe en la entrada estándar o define EDITOR.",
   .editorFailed: "El editor terminó con el código {0}. No se ha cambiado nada; tu texto está en {1}",
+  .draftIsKept: "Tu texto está en {0}",
+  .textIsNotUTF8: "El texto no está en UTF-8. No se ha cambiado nada.",
   .fileIsUnreadable: "No se puede leer el archivo {0}: {1}",
 
   .importDone: "Importado: {0}, {1}.",

@@ -11,7 +11,7 @@ package enum Text: String, CaseIterable, Sendable {
 
   // Edits.
   case entryAdded, entryChanged, entryUnchanged, entryDeleted, emptyTextDropped
-  case noEditor, editorFailed, fileIsUnreadable
+  case noEditor, editorFailed, draftIsKept, textIsNotUTF8, fileIsUnreadable
 
   // Imports.
   case importDone, importUpdated, importUnchanged, importKept, importSkipped, importWarnings
