@@ -1,4 +1,5 @@
-/// A moment in whole milliseconds since 1970-01-01T00:00:00Z, the protocol's unit; earlier moments are negative.
+/// A moment in whole milliseconds since 1970-01-01T00:00:00Z, the protocol's unit; earlier moments are negative. Sums that are
+/// beyond the first or the last moment are that moment.
 public struct Timestamp: Hashable, Comparable, Sendable, Codable {
   public var milliseconds: Int64
 
@@ -16,15 +17,15 @@ public struct Timestamp: Hashable, Comparable, Sendable, Codable {
   public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 
   public static func + (left: Timestamp, right: Duration) -> Timestamp {
-    Timestamp(milliseconds: left.milliseconds + right.wholeMilliseconds)
+    Timestamp(milliseconds: left.milliseconds.saturating(adding: right.wholeMilliseconds))
   }
 
   public static func - (left: Timestamp, right: Duration) -> Timestamp {
-    Timestamp(milliseconds: left.milliseconds - right.wholeMilliseconds)
+    Timestamp(milliseconds: left.milliseconds.saturating(subtracting: right.wholeMilliseconds))
   }
 
   public static func - (left: Timestamp, right: Timestamp) -> Duration {
-    .milliseconds(left.milliseconds - right.milliseconds)
+    .milliseconds(left.milliseconds.saturating(subtracting: right.milliseconds))
   }
 }
 
@@ -32,6 +33,21 @@ extension Duration {
   /// The duration in milliseconds, its fraction cut off.
   public var wholeMilliseconds: Int64 {
     let (seconds, attoseconds) = components
-    return seconds * 1_000 + attoseconds / 1_000_000_000_000_000
+    let (whole, isTooMuch) = seconds.multipliedReportingOverflow(by: 1_000)
+    if isTooMuch { return seconds < 0 ? .min : .max }
+    return whole.saturating(adding: attoseconds / 1_000_000_000_000_000)
+  }
+}
+
+extension Int64 {
+  // Moments come from other machines, so none may stop the process.
+  fileprivate func saturating(adding other: Int64) -> Int64 {
+    let (sum, isTooMuch) = addingReportingOverflow(other)
+    return isTooMuch ? (other < 0 ? .min : .max) : sum
+  }
+
+  fileprivate func saturating(subtracting other: Int64) -> Int64 {
+    let (difference, isTooMuch) = subtractingReportingOverflow(other)
+    return isTooMuch ? (other < 0 ? .max : .min) : difference
   }
 }

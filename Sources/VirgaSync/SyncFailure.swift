@@ -26,6 +26,8 @@ package struct SyncFailure: Error, Sendable {
     case zoneGone
     /// Changes wait, but the app gave no batch for them.
     case unprovided
+    /// The service is closed to this app or to this account, whatever is asked of it.
+    case barred
     /// Everything that waiting does not mend.
     case final
   }
@@ -45,7 +47,7 @@ package struct SyncFailure: Error, Sendable {
   /// Whether a pending change that failed so stays pending.
   package var isRetryable: Bool {
     switch kind {
-    case .unreachable, .throttled, .zoneBusy, .noAccount, .cancelled: true
+    case .unreachable, .throttled, .zoneBusy, .noAccount, .cancelled, .barred: true
     case .tokenExpired, .limitExceeded, .rejected, .broken, .collateral, .conflict, .zoneGone, .unprovided, .final:
       false
     }
@@ -54,10 +56,20 @@ package struct SyncFailure: Error, Sendable {
   /// Whether the app has settled it if it does not add the change again.
   var isSettledByApp: Bool { kind == .conflict || kind == .zoneGone }
 
-  /// Whether a further request would meet the same failure at once, whatever it holds.
+  /// Whether an item's failure is one that a further request would meet at once, whatever it holds. One that wants of an
+  /// account lacks something that others may have, such as the key of its zone: without an account requests fail as a
+  /// whole.
   var endsRun: Bool {
     switch kind {
-    case .unreachable, .throttled, .noAccount, .cancelled: true
+    case .unreachable, .throttled, .cancelled, .barred: true
+    default: false
+    }
+  }
+
+  /// Whether a request that failed so as a whole may pass without one of its items.
+  var mayBeOneItems: Bool {
+    switch kind {
+    case .limitExceeded, .rejected, .broken, .final: true
     default: false
     }
   }

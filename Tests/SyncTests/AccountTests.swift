@@ -104,6 +104,27 @@ import VirgaSync
     #expect(world.finished[CallID(1)] == .some(SyncFailure(.cancelled)))
   }
 
+  /// The account changes while it is being asked for: the answer may be the former one's. The question itself may bring
+  /// the change up, so it is asked once more and no oftener.
+  @Test func aCheckThatTheAccountOvertakesIsMadeAgain() {
+    var world = MachineWorld()
+    var checks = 0
+    world.answer = { step in
+      guard case .checkAccount = step else { return MachineWorld.success(step) }
+      checks += 1
+      return .account(.success(checks == 1 ? MachineWorld.alice : "_bob"))
+    }
+    world.save(record("a"))
+    world.take(.send(CallID(1), .all))
+    world.settleTimed { step, _ in
+      nil
+    } extra: {
+      [.accountMayHaveChanged]
+    }
+    #expect(world.machine.state.user == "_bob")
+    #expect(!world.trace.contains("switch"))
+  }
+
   @Test func aRefusedSessionIsCheckedAgainBeforeTheNextRun() {
     var world = MachineWorld()
     var isRefused = true

@@ -171,6 +171,71 @@ import VirgaSync
     #expect(world.machine.state.zoneTokens.keys.sorted() == [photos])
   }
 
+  /// A zone that the database's feed names with an error is no zone that is gone.
+  @Test func aZoneThatTheFeedCannotSpeakOfIsNoDeletion() {
+    var world = MachineWorld()
+    var isReset = false
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase(let token):
+        if isReset, token != nil { return .databasePage(.failure(SyncFailure(.tokenExpired))) }
+        return .databasePage(
+          .success(
+            DatabasePage(modified: isReset ? [photos] : [diary, photos], failed: isReset ? [diary] : [], token: "d")))
+      case .fetchZone(diary, _) where isReset: return .zonePage(.failure(SyncFailure(.zoneBusy)))
+      default: return MachineWorld.success(step)
+      }
+    }
+    _ = world.fetch()
+    isReset = true
+    world.trace = []
+    #expect(world.fetch() == .some(nil))
+    #expect(world.trace.contains("database(+1-0)"))
+    #expect(world.trace.contains("did diary!zoneBusy"))
+    #expect(world.machine.state.zoneTokens.keys.sorted() == [diary, photos])
+    #expect(world.machine.state.unfetchedZones == [diary])
+  }
+
+  /// What a push told of is fetched although the app has asked for some zones meanwhile.
+  @Test(arguments: [FetchScope.zones([photos]), .all])
+  func aCallForSomeZonesDoesNotReplaceAFetchThatIsDue(scope: FetchScope) {
+    var world = MachineWorld(automatic: true)
+    world.handle(.start)
+    world.pass(.seconds(1))
+    world.answer = { step in
+      if case .fetchDatabase = step {
+        return .databasePage(.success(DatabasePage(modified: [diary, photos], token: "e")))
+      }
+      return MachineWorld.success(step)
+    }
+    world.handle(.push)
+    #expect(world.fetch(scope) == .some(nil))
+    #expect(world.machine.state.unfetchedZones == (scope == .all ? [] : [diary]))
+    world.answer = { MachineWorld.success($0) }
+    world.pass(.seconds(1))
+    #expect(world.machine.state.unfetchedZones.isEmpty)
+  }
+
+  /// A call for some zones that comes through says nothing of the failure that the others wait for.
+  @Test func aCallForSomeZonesEndsNoWait() {
+    var world = MachineWorld(automatic: true)
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase(nil): .databasePage(.success(DatabasePage(modified: [diary, photos], token: "d")))
+      case .fetchZone(diary, _): .zonePage(.failure(SyncFailure(.zoneBusy, retryAfter: .seconds(20))))
+      default: MachineWorld.success(step)
+      }
+    }
+    world.handle(.start)
+    let before = world.fetchCount
+    #expect(world.fetch(.zones([photos])) == .some(nil))
+    #expect(world.machine.status.fetchFailure?.kind == .zoneBusy)
+    world.pass(.seconds(19))
+    #expect(world.fetchCount == before + 1)
+    world.pass(.seconds(5))
+    #expect(world.fetchCount == before + 2)
+  }
+
   @Test func prioritizedZonesComeFirstAndScopeLeavesTheRestUnfetched() {
     var world = MachineWorld()
     let third = ZoneID("third", owner: .defaultOwner)
@@ -184,6 +249,14 @@ import VirgaSync
     #expect(world.fetch() == .some(nil))
     #expect(world.trace.filter { $0.hasPrefix("will ") } == ["will photos", "will diary"])
     #expect(world.machine.state.unfetchedZones == [third])
+  }
+
+  /// Moments and waits come from other machines: none of them stops the process.
+  @Test func momentsBeyondTheLastOneAreTheLast() {
+    let (first, last) = (Timestamp(milliseconds: .min), Timestamp(milliseconds: .max))
+    #expect(last + .seconds(1) == last && first - .seconds(1) == first)
+    #expect(last - first == .milliseconds(Int64.max) && first - last == .milliseconds(Int64.min))
+    #expect(Timestamp(milliseconds: 0) + .seconds(Int64.max) == last)
   }
 
   @Test func theDefaultZoneIsNeverFetched() {

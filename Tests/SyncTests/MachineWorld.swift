@@ -159,7 +159,7 @@ extension Notice {
     case .switchAccounts: "switch"
     case .stateUpdate: "state"
     case .willSend: "willSend"
-    case .sentZones: "sentZones"
+    case .sentZones(let failed): failed == nil ? "sentZones" : "failedZones"
     case .sentRecords(_, let failed): failed == nil ? "sentRecords" : "failedRecords"
     case .didSend: "didSend"
     case .willFetch: "willFetch"

@@ -85,7 +85,7 @@ import VirgaSync
     #expect(world.pendingWords.isEmpty)
   }
 
-  @Test(arguments: [SyncFailure.Kind.unreachable, .throttled, .noAccount, .cancelled])
+  @Test(arguments: [SyncFailure.Kind.unreachable, .throttled, .noAccount, .cancelled, .barred])
   func aRunFailureKeepsEveryPendingChangeAndIsThrown(kind: SyncFailure.Kind) {
     var world = MachineWorld()
     world.save(record("a"), record("b"))
@@ -100,7 +100,8 @@ import VirgaSync
   }
 
   @Test(arguments: [
-    (SyncFailure.Kind.zoneBusy, true), (.final, false), (.conflict, false), (.zoneGone, false), (.collateral, false),
+    (SyncFailure.Kind.zoneBusy, true), (.noAccount, true), (.final, false), (.conflict, false), (.zoneGone, false),
+    (.collateral, false),
     (.rejected, false),
     (.limitExceeded, false),
   ])
@@ -254,7 +255,9 @@ import VirgaSync
     #expect(requests == 6)
   }
 
-  @Test func heldRecordsDoNotStandInTheWayOfLaterOnes() {
+  /// A record whose zone's key this device lacks waits like one whose zone is busy.
+  @Test(arguments: [SyncFailure.Kind.zoneBusy, .noAccount])
+  func heldRecordsDoNotStandInTheWayOfLaterOnes(kind: SyncFailure.Kind) {
     var world = MachineWorld()
     for number in 0..<400 { world.save(record("busy\(number)")) }
     for number in 0..<50 { world.save(record("free\(number)", in: photos)) }
@@ -263,7 +266,7 @@ import VirgaSync
       guard case .sendRecords(let part) = step else { return MachineWorld.success(step) }
       saved += part.records.filter { $0.zone == photos }.count
       return .recordsSent(
-        .success(part.records.map { ItemOutcome($0, $0.zone == diary ? SyncFailure(.zoneBusy) : nil) }))
+        .success(part.records.map { ItemOutcome($0, $0.zone == diary ? SyncFailure(kind) : nil) }))
     }
     #expect(world.send() == .some(nil))
     #expect(saved == 50)
@@ -294,7 +297,7 @@ import VirgaSync
   }
 
   /// A request that is refused as a whole is divided until the culprit is alone.
-  @Test(arguments: [SyncFailure.Kind.limitExceeded, .rejected, .broken])
+  @Test(arguments: [SyncFailure.Kind.limitExceeded, .rejected, .broken, .final])
   func aRefusedBatchIsHalvedUntilTheCulpritIsAlone(kind: SyncFailure.Kind) {
     var world = MachineWorld()
     var saved: Set<RecordID> = []
@@ -311,6 +314,58 @@ import VirgaSync
     #expect(world.trace.contains("failedRecords") == (kind != .broken))
     // What the service breaks down on waits; what it refuses is the app's.
     #expect(world.pendingWords == (kind == .broken ? ["+r25"] : []))
+  }
+
+  /// A request for zones that is refused as a whole is made again for each zone, so that one does not stop the others.
+  @Test(arguments: [SyncFailure.Kind.limitExceeded, .rejected, .final])
+  func aRefusedRequestForZonesIsMadeForEachAlone(kind: SyncFailure.Kind) {
+    var world = MachineWorld()
+    world.answer = { step in
+      guard case .sendZones(let changes) = step, changes.contains(where: { $0.zone == photos }) else {
+        return MachineWorld.success(step)
+      }
+      return .zonesSent(.failure(SyncFailure(kind)))
+    }
+    let third = ZoneID("third", owner: .defaultOwner)
+    world.handle(.add(zones: [diary, photos, third].map { PendingZoneChange(.save, $0) }, records: []))
+    world.save(record("a"))
+    #expect(world.send() == .some(nil))
+    #expect(
+      world.trace.filter { $0.contains("ones") } == [
+        "zones:diary,photos,third", "zones:diary", "sentZones", "zones:photos", "failedZones", "zones:third",
+        "sentZones",
+      ])
+    #expect(world.machine.state.zoneChanges.isEmpty && world.pendingWords.isEmpty)
+  }
+
+  /// A fetch and a send that are due take turns, however many pushes come.
+  @Test func steadyPushesDoNotKeepASendWaiting() {
+    var world = MachineWorld(automatic: true)
+    world.handle(.start)
+    world.pass(.seconds(1))
+    // Each fetch takes longer than the next push.
+    world.answer = { step in
+      if case .fetchDatabase = step { return .databasePage(.success(DatabasePage(modified: [], token: "d2"))) }
+      return MachineWorld.success(step)
+    }
+    world.save(record("a"))
+    world.take(.push)
+    world.now = world.now + .milliseconds(300)
+    world.take(.wake)
+    var fetches = 0
+    while fetches < 20, let step = world.takeStep() {
+      if case .sendRecords = step { break }
+      if case .fetchDatabase = step {
+        fetches += 1
+        world.now = world.now + .milliseconds(300)
+        world.take(.push)
+        world.now = world.now + .milliseconds(30)
+      }
+      var event = MachineWorld.success(step)
+      if case .askBatch(let context) = step { event = world.batch(context) }
+      world.take(event)
+    }
+    #expect(fetches <= 1)
   }
 
   /// A service that says of single items that they were too many takes them in smaller requests; an item that is too

@@ -62,7 +62,7 @@ struct StepPerformer {
     case .stateUpdate: .stateUpdate(.init(stateSerialization: .init(shell.machineState)))
     case .willSend(let context): .willSendChanges(.init(context: sendContext(context)))
     case .didSend(let context): .didSendChanges(.init(context: sendContext(context)))
-    case .sentZones: zoneRequest.map { .sentDatabaseChanges($0.event) }
+    case .sentZones(let failed): zoneRequest.map { .sentDatabaseChanges($0.event(failed: failed)) }
     case .sentRecords(let part, let failed):
       recordRequest.map { .sentRecordZoneChanges($0.event(of: part, failed: failed)) }
     case .willFetch(let context): .willFetchChanges(.init(context: fetchContext(context)))

@@ -28,6 +28,7 @@ extension SyncFailure {
     case .conflict: CKError(.serverRecordChanged, "The record changed meanwhile.")
     case .zoneGone: CKError(.zoneNotFound, "The zone is not there.")
     case .unprovided: CKError(.internalError, "Changes are pending, but the app gave no batch for them.")
+    case .barred: CKError(.badContainer, "The service does not serve this app.")
     case .final: CKError(.internalError, "The sync failed.")
     }
   }
@@ -48,10 +49,10 @@ extension SyncFailure.Kind {
     case .batchRequestFailed: self = .collateral
     case .serverRecordChanged, .unknownItem: self = .conflict
     case .zoneNotFound, .userDeletedZone: self = .zoneGone
-    case .partialFailure, .badContainer, .missingEntitlement, .permissionFailure, .resultsTruncated,
-      .assetFileNotFound, .assetFileModified, .incompatibleVersion, .constraintViolation,
-      .badDatabase, .quotaExceeded, .tooManyParticipants, .alreadyShared, .referenceViolation,
-      .managedAccountRestricted, .participantMayNeedVerification, .assetNotAvailable, .participantAlreadyInvited:
+    case .badContainer, .missingEntitlement, .incompatibleVersion, .managedAccountRestricted: self = .barred
+    case .partialFailure, .permissionFailure, .resultsTruncated, .assetFileNotFound, .assetFileModified,
+      .constraintViolation, .badDatabase, .quotaExceeded, .tooManyParticipants, .alreadyShared, .referenceViolation,
+      .participantMayNeedVerification, .assetNotAvailable, .participantAlreadyInvited:
       self = .final
     }
   }

@@ -60,8 +60,15 @@ final class ZoneRequest: Sendable {
     }
   }
 
-  var event: CKSyncEngine.Event.SentDatabaseChanges {
-    outcome.withLock {
+  /// - Parameter failed: Set if the request failed as a whole and its zones are handed over with that.
+  func event(failed: SyncFailure?) -> CKSyncEngine.Event.SentDatabaseChanges {
+    if let failed {
+      let deletes = deletions.map { ($0, failed.error) }
+      return .init(
+        savedZones: [], failedZoneSaves: zones.map { .init(zone: $0, error: failed.error) }, deletedZoneIDs: [],
+        failedZoneDeletes: Dictionary(deletes) { first, _ in first })
+    }
+    return outcome.withLock {
       .init(
         savedZones: $0.saved, failedZoneSaves: $0.failedSaves, deletedZoneIDs: $0.deleted,
         failedZoneDeletes: $0.failedDeletes)

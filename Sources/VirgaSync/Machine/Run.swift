@@ -8,6 +8,8 @@ struct Run: Sendable {
     case report
   }
 
+  enum AccountCheck: Sendable { case plain, overtaken, repeated }
+
   var work: Work
   var call: CallID?
   /// Steps that are decided already.
@@ -15,6 +17,9 @@ struct Run: Sendable {
   var isCancelled = false
   /// Why the run ends early.
   var failure: SyncFailure?
+  /// Whether the account may have changed while it was being asked for. The question may itself bring that up, by being the
+  /// first request in another account's name, so it is repeated once and then believed.
+  var accountCheck = AccountCheck.plain
   /// Whether the state is reported before anything else, without the usual delay.
   var reportsNow = false
   /// Whether the app set the mark for untracked changes after it was last asked for a batch.
@@ -36,6 +41,8 @@ struct SendWork: Sendable {
   var hasAsked = false
   /// The app had nothing more to give.
   var isExhausted = false
+  /// Whether a request for several zones was refused as a whole, so that each goes by itself.
+  var sendsZonesAlone = false
   /// How often each zone was refused.
   var zoneFailures: [ZoneID: Int] = [:]
   /// Records that were saved, deleted or handed over.
@@ -68,7 +75,8 @@ struct FetchWork: Sendable {
 }
 
 extension SyncMachine {
-  /// Starts what is due, if anything is: the app's calls first, then a fetch, then a send, then a report.
+  /// Starts what is due, if anything is: the app's calls first, then the fetch or the send that has been due for longer, so
+  /// that neither keeps the other waiting for ever, then a report.
   mutating func startRun() -> Bool {
     if !calls.isEmpty {
       let (id, request) = calls.removeFirst()
@@ -80,16 +88,15 @@ extension SyncMachine {
       }
       return true
     }
-    if let time = schedule.fetch.start, time <= now {
+    if !hasChangesToSend { schedule.send.due = nil }
+    let (fetchTime, sendTime) = (schedule.fetch.start, schedule.send.start)
+    if let time = fetchTime, time <= now, sendTime.map({ time <= $0 }) ?? true {
       start(.fetch(FetchWork(context: FetchContext(call: nil, scope: .all, prioritized: []))))
       return true
     }
-    if let time = schedule.send.start, time <= now {
-      if hasChangesToSend {
-        start(.send(SendWork(context: SendContext(call: nil, scope: .all))))
-        return true
-      }
-      schedule.send.due = nil
+    if let time = sendTime, time <= now {
+      start(.send(SendWork(context: SendContext(call: nil, scope: .all))))
+      return true
     }
     if let time = schedule.report, time <= now {
       start(.report)
@@ -105,8 +112,9 @@ extension SyncMachine {
       if case .all = send.context.scope { schedule.send.due = nil }
       schedule.send.lastStart = now
       releaseHeld(all: call != nil)
-    case .fetch:
-      schedule.fetch.due = nil
+    case .fetch(let fetch):
+      // What else has changed is still to be fetched after a fetch of some zones.
+      if fetch.context.scope == .all { schedule.fetch.due = nil }
       schedule.fetch.lastStart = now
       progress.recordsFetched = 0
     case .report: break
@@ -185,7 +193,8 @@ extension SyncMachine {
       schedule.fetch.due = account == .none ? now + policy.pollIntervalWithoutPush : next
       return
     }
-    schedule.fetch.succeed(at: now)
+    // A call for some zones is no answer to what was due for all.
+    if ended.call == nil || work.context.scope == .all { schedule.fetch.succeed(at: now) }
     guard isAutomatic else { return }
     let interval = isPushChannelUp ? policy.pollInterval : policy.pollIntervalWithoutPush
     schedule.fetch.request(at: now + interval * (0.9 + jitter / 10))

@@ -63,7 +63,7 @@ extension SyncMachine {
         return
       }
       if let listed = work.listedZones {
-        let all = listed.union(page.modified)
+        let all = listed.union(page.modified).union(page.failed)
         updateFetch { $0.listedZones = all }
         if !page.moreComing {
           // A feed from the beginning names what lives. Zones that were known and are not named are gone.
@@ -102,7 +102,7 @@ extension SyncMachine {
     case .failure(let failure):
       switch failure.kind {
       case .tokenExpired where token != nil && !work.zoneExpired: queueReread(zone)
-      case .unreachable, .throttled, .noAccount, .cancelled: fail(failure)
+      case .unreachable, .throttled, .noAccount, .cancelled, .barred: fail(failure)
       case .zoneGone:
         state.forget(zone)
         noteStateChange()
@@ -148,7 +148,8 @@ extension SyncMachine {
 
   private mutating func store(_ page: DatabasePage) {
     for deletion in page.deleted { state.forget(deletion.zone) }
-    for zone in page.modified where zone.name != .default { state.noteUnfetched(zone) }
+    // What became of a zone that the page could not speak of, its own feed says.
+    for zone in page.modified + page.failed where zone.name != .default { state.noteUnfetched(zone) }
     guard case .fetch(let work)? = run?.work else { return }
     if work.listedZones != nil, page.moreComing {
       updateFetch { $0.listingToken = page.token }
@@ -156,7 +157,7 @@ extension SyncMachine {
       state.databaseToken = page.token
       noteStateChange()
     }
-    if !page.modified.isEmpty || !page.deleted.isEmpty {
+    if !page.modified.isEmpty || !page.deleted.isEmpty || !page.failed.isEmpty {
       noteStateChange()
       run?.reportsNow = true
     }

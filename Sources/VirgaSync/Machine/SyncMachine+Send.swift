@@ -23,7 +23,7 @@ extension SyncMachine {
     if !zones.isEmpty {
       let stamp = state.zones.stamp
       updateSend { $0.zonesAskedAt = stamp }
-      return .sendZones(Array(zones.prefix(policy.itemsPerRequestMax)))
+      return .sendZones(Array(zones.prefix(work.sendsZonesAlone ? 1 : policy.itemsPerRequestMax)))
     }
     if let part = work.parts.first {
       updateSend { $0.parts.removeFirst() }
@@ -89,28 +89,36 @@ extension SyncMachine {
   mutating func settle(_ changes: [PendingZoneChange], _ result: Result<[ZoneOutcome], SyncFailure>) {
     guard case .send(let work)? = run?.work else { return }
     switch result {
+    case .failure(let failure) where failure.mayBeOneItems && failure.kind != .broken:
+      guard changes.count == 1 else { return updateSend { $0.sendsZonesAlone = true } }
+      settle(changes, changes.map { ZoneOutcome($0.zone, failure) }, askedAt: work.zonesAskedAt)
+      queue(.tell(.sentZones(failed: failure)))
     case .failure(let failure): fail(failure)
     case .success(let outcomes):
-      for outcome in outcomes {
-        if let failure = outcome.failure, failure.isRetryable {
-          // Its records would only fail for want of their zone.
-          fail(failure)
-        } else {
-          state.zones.settle(outcome.zone, askedAt: work.zonesAskedAt)
-          if let failure = outcome.failure {
-            let policy = policy
-            updateSend {
-              $0.zoneFailures[outcome.zone, default: 0] += 1
-              if $0.hasGivenUp(outcome.zone, policy) { $0.itemFailure = failure }
-            }
-          } else if changes.contains(PendingZoneChange(.delete, outcome.zone)) {
-            state.forget(outcome.zone)
+      settle(changes, outcomes, askedAt: work.zonesAskedAt)
+      queue(.tell(.sentZones(failed: nil)))
+    }
+  }
+
+  private mutating func settle(_ changes: [PendingZoneChange], _ outcomes: [ZoneOutcome], askedAt: UInt64) {
+    for outcome in outcomes {
+      if let failure = outcome.failure, failure.isRetryable {
+        // Its records would only fail for want of their zone.
+        fail(failure)
+      } else {
+        state.zones.settle(outcome.zone, askedAt: askedAt)
+        if let failure = outcome.failure {
+          let policy = policy
+          updateSend {
+            $0.zoneFailures[outcome.zone, default: 0] += 1
+            if $0.hasGivenUp(outcome.zone, policy) { $0.itemFailure = failure }
           }
+        } else if changes.contains(PendingZoneChange(.delete, outcome.zone)) {
+          state.forget(outcome.zone)
         }
       }
-      noteStateChange()
-      queue(.tell(.sentZones))
     }
+    noteStateChange()
   }
 
   mutating func settle(_ part: BatchPart, _ result: Result<[ItemOutcome], SyncFailure>) {
@@ -122,18 +130,16 @@ extension SyncMachine {
       let settled = part.filtered { !tooMany.contains($0) }
       if settled.count > 0 { queue(.tell(.sentRecords(settled, failed: nil))) }
     case .failure(let failure):
-      switch failure.kind {
-      case .limitExceeded, .rejected, .broken:
-        if let parts = part.divided() {
-          updateSend { $0.parts.insert(contentsOf: parts, at: 0) }
-        } else if failure.kind == .broken {
-          settleBroken(part, failure)
-        } else {
-          for record in part.records { settle(ItemOutcome(record, failure)) }
-          noteStateChange()
-          queue(.tell(.sentRecords(part, failed: failure)))
-        }
-      default: fail(failure)
+      if !failure.mayBeOneItems {
+        fail(failure)
+      } else if let parts = part.divided() {
+        updateSend { $0.parts.insert(contentsOf: parts, at: 0) }
+      } else if failure.kind == .broken {
+        settleBroken(part, failure)
+      } else {
+        for record in part.records { settle(ItemOutcome(record, failure)) }
+        noteStateChange()
+        queue(.tell(.sentRecords(part, failed: failure)))
       }
     }
   }

@@ -115,8 +115,10 @@ package struct SyncMachine: Sendable {
       if isUp, !isPushChannelUp, isAutomatic { schedule.fetch.request(at: now + policy.pushDelay) }
       isPushChannelUp = isUp
     case .accountMayHaveChanged:
-      // The answer that is on its way will say.
-      if outstanding == .checkAccount { return }
+      if outstanding == .checkAccount {
+        if run?.accountCheck == .plain { run?.accountCheck = .overtaken }
+        return
+      }
       account = .unknown
       // A request that has not left yet would be made in the name of whoever has the account by then.
       run?.queue.removeAll(where: \.isRequest)
@@ -134,7 +136,13 @@ package struct SyncMachine: Sendable {
     guard let step = outstanding else { preconditionFailure("an answer, but nothing was asked") }
     outstanding = nil
     switch (step, event) {
-    case (.checkAccount, .account(let result)): learnAccount(result)
+    case (.checkAccount, .account(let result)):
+      if run?.accountCheck == .overtaken {
+        run?.accountCheck = .repeated
+      } else {
+        run?.accountCheck = .plain
+        learnAccount(result)
+      }
     case (.tell(let notice), .told): wasTold(notice)
     case (.pause, .paused): break
     case (.askBatch, .batch(let batch)): takeBatch(batch)

@@ -101,7 +101,8 @@ package enum Notice: Equatable, Sendable {
   case switchAccounts(previous: UserName, current: UserName)
   case stateUpdate
   case willSend(SendContext)
-  case sentZones
+  /// The outcomes of the last request; with `failed`, that it failed as a whole and each zone is handed over with it.
+  case sentZones(failed: SyncFailure?)
   /// The outcomes of the last request; with `failed`, that it failed as a whole and each item is handed over with it.
   case sentRecords(BatchPart, failed: SyncFailure?)
   case didSend(SendContext)
@@ -183,12 +184,17 @@ package struct DatabasePage: Equatable, Sendable {
 
   package var modified: [ZoneID]
   package var deleted: [Deletion]
+  /// Zones that the service named and could not speak of.
+  package var failed: [ZoneID]
   package var token: String
   package var moreComing: Bool
 
-  package init(modified: [ZoneID], deleted: [Deletion] = [], token: String, moreComing: Bool = false) {
+  package init(
+    modified: [ZoneID], deleted: [Deletion] = [], failed: [ZoneID] = [], token: String, moreComing: Bool = false
+  ) {
     self.modified = modified
     self.deleted = deleted
+    self.failed = failed
     self.token = token
     self.moreComing = moreComing
   }

@@ -59,12 +59,12 @@ package struct PushListener: Sendable {
     case .tokenCreated(.success(let address)):
       url = address
     case .polled(.success(let news)):
-      failures = 0
-      hasNews = news
       // An answer without news that comes at once would make a busy loop of the poll.
-      if !news, let start = pollStart, now - start < .milliseconds(100) {
+      if !news, let start = pollStart, now - start < .seconds(1) {
         return pause(SyncFailure(.unreachable), at: now, jitter: jitter)
       }
+      failures = 0
+      hasNews = news
     case .subscribed(.failure(let failure)), .tokenCreated(.failure(let failure)):
       return pause(failure, at: now, jitter: jitter)
     case .polled(.failure(let failure)):
