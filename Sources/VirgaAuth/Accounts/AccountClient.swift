@@ -16,7 +16,7 @@ package actor AccountClient {
 
   private var current: Session?
   private var isRenewing = false
-  private var waiting: [CheckedContinuation<Void, Never>] = []
+  private let waiting = Waiters()
 
   /// How long before its end a session is replaced, so that none ends on its way.
   private static let renewalMargin: Duration = .seconds(60)
@@ -45,9 +45,12 @@ package actor AccountClient {
   ///
   /// Of several callers at once one asks the server and the others wait for it.
   /// - Throws: `AccountError.enrolmentRefused` if there is no account and the server makes none, `.deviceRemoved`,
-  ///   `.deviceUnknown`, `.home`, or what the transport throws.
+  ///   `.deviceUnknown`, `.home`, or what the transport throws; `CancellationError` if the task was cancelled while it waited.
   package func session() async throws -> Session {
-    while isRenewing { await withCheckedContinuation { waiting.append($0) } }
+    while isRenewing {
+      try Task.checkCancellation()
+      await waiting.wait()
+    }
     if let current, now() + Self.renewalMargin < current.expires { return current }
     isRenewing = true
     defer { endRenewal() }
@@ -63,8 +66,7 @@ package actor AccountClient {
 
   private func endRenewal() {
     isRenewing = false
-    for waiter in waiting { waiter.resume() }
-    waiting = []
+    waiting.resumeAll()
   }
 
   private func openSession() async throws -> Session {

@@ -39,6 +39,36 @@ extension AssetStore {
     throw CKError(.assetNotAvailable, "The bytes of an asset did not arrive whole.")
   }
 
+  /// A name of an asset's own for its file in the cache: what an app moves away or deletes is missed by no other asset
+  /// with the same bytes. They are on the disk once.
+  /// - Parameter owner: Says which asset of which record it is.
+  func file(_ cached: URL, of asset: AssetValue, ownedBy owner: String) async throws -> URL {
+    let name = Hex.encode(SHA256.digest(of: Array(owner.utf8)).prefix(16))
+    let url = URL(fileURLWithPath: cached.path + "." + name)
+    if Self.isSameFile(cached.path, url.path) { return url }
+    // What lies there are former bytes, or those of another file that the app put there.
+    let own = cached.path + ".\(UUID().uuidString).part"
+    if link(cached.path, own) != 0 {
+      // A disk without hard links.
+      try await onDisk(asset.size) {
+        do { try FileManager.default.copyItem(atPath: cached.path, toPath: own) } catch {
+          throw CKError(.internalError, "Cannot copy \(cached.path): \(error.localizedDescription)")
+        }
+      }
+    }
+    guard rename(own, url.path) == 0 else {
+      unlink(own)
+      throw CKError(.internalError, "Cannot make the file \(url.path).")
+    }
+    return url
+  }
+
+  private static func isSameFile(_ path: String, _ other: String) -> Bool {
+    var (status, otherStatus) = (stat(), stat())
+    return stat(path, &status) == 0 && stat(other, &otherStatus) == 0
+      && status.st_ino == otherStatus.st_ino && status.st_dev == otherStatus.st_dev
+  }
+
   private struct Download: Sendable {
     var asset: AssetValue
     var source: String

@@ -27,23 +27,17 @@ final class AssetStore: Sendable {
 
   /// Sends a file to where an upload token says. The protocol knows no parts of an upload: one that is cut off begins
   /// anew.
+  /// - Parameter renew: Gives a new address when the token's time is over: it runs while other files are being sent, and
+  ///   while the device sleeps.
   /// - Returns: What goes into the record's field.
   /// - Throws: `assetFileModified`, or why the upload failed.
   func upload(
-    _ source: FileSource, to url: String, progress: (@Sendable (Int64) -> Void)? = nil
+    _ source: FileSource, to url: String, renew: @Sendable () async throws -> String,
+    progress: (@Sendable (Int64) -> Void)? = nil
   ) async throws -> AssetValue {
-    var request = TransportRequest(method: "POST", url: url)
-    request.headers = [("Content-Type", "application/octet-stream")]
-    request.body = .file(source)
-    request.timeout = Self.stallTimeout
-    if let progress { request.progress = { sent, _ in progress(sent) } }
-    let answer: TransportResponse
-    do { answer = try await service.transport.send(request) } catch TransportError.file {
-      throw CKError(.assetFileModified, "The file of an asset changed while it was sent.")
-    } catch let error as TransportError {
-      throw CKError(error, from: url)
-    }
-    guard answer.status == 200 else { throw CKError(answer, item: .record) }
+    var answer = try await post(source, to: url, progress)
+    if answer.status == 403 || answer.status == 410 { answer = try await post(source, to: renew(), progress) }
+    guard answer.status == 200 else { throw CKError(upload: answer) }
     guard let receipt = try? AssetReceipt(decoding: answer.body) else { throw CKError.unexpected("an upload") }
     let digest: [UInt8]
     do throws(FileSource.Failure) { digest = try source.finish() } catch {
@@ -56,6 +50,21 @@ final class AssetStore: Sendable {
     value.referenceChecksum = receipt.referenceChecksum
     value.wrappingKey = receipt.wrappingKey
     return value
+  }
+
+  private func post(
+    _ source: FileSource, to url: String, _ progress: (@Sendable (Int64) -> Void)?
+  ) async throws -> TransportResponse {
+    var request = TransportRequest(method: "POST", url: url)
+    request.headers = [("Content-Type", "application/octet-stream")]
+    request.body = .file(source)
+    request.timeout = Self.stallTimeout
+    if let progress { request.progress = { sent, _ in progress(sent) } }
+    do { return try await service.transport.send(request) } catch TransportError.file {
+      throw CKError(.assetFileModified, "The file of an asset changed while it was sent.")
+    } catch let error as TransportError {
+      throw CKError(error, from: url)
+    }
   }
 
   // MARK: The cache
@@ -95,6 +104,18 @@ final class AssetStore: Sendable {
     var status = stat()
     guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
     return Int64(status.st_size)
+  }
+}
+
+extension CKError {
+  /// Why an upload was not taken. That its address does not count says nothing of the record: another try gets another one.
+  fileprivate init(upload answer: TransportResponse) {
+    switch answer.status {
+    case 403, 404, 410:
+      self.init(
+        .networkFailure, "The service does not take an upload at the address it gave (status \(answer.status)).")
+    default: self.init(answer, item: .record)
+    }
   }
 }
 

@@ -5,7 +5,8 @@ package import VirgaModel
 /// A file that belongs to a field of a record.
 ///
 /// The file given to an asset must stay as it is until the record is saved. The file of a fetched asset lies in a cache
-/// that may be emptied: copy or move it to keep it.
+/// that may be emptied: copy or move it to keep it, and copy it to change it. Each asset's file is its own to move or delete,
+/// but files with the same bytes share them, and what is written into one is in all.
 public final class CKAsset: NSObject, Sendable {
   private struct State {
     var fileURL: URL?

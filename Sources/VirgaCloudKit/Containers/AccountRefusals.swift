@@ -7,6 +7,9 @@ struct AccountRefusal: Codable, Hashable, Sendable {
   var reason: String
   /// The device as which the home was known then; joining an account makes it another one, or the first.
   var device: DeviceID?
+  /// Whether the server has never heard of the device, as one does whose data are older than the account. The account is
+  /// then not over: other data may be put back, and what is to be sent there waits.
+  var isUnknown: Bool?
 }
 
 /// Which servers have refused, kept in the home: a program that starts anew then knows it without asking.

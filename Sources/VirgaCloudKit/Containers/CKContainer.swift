@@ -71,7 +71,8 @@ public final class CKContainer: NSObject, Sendable {
   /// Whether there is an account, from what lies on this device: it needs no network and does not wait.
   ///
   /// A device that was never used is `available`, because its first request makes an account. It is `noAccount` once
-  /// the server has refused that, or has removed the device from its account.
+  /// the server has refused that, or has removed the device from its account, and `temporarilyUnavailable` while the server
+  /// does not know the device, or the user has to sign in again.
   public func accountStatus() async throws -> CKAccountStatus { service.accountStatus }
 
   public func accountStatus(completionHandler: @escaping @Sendable (CKAccountStatus, (any Error)?) -> Void) {

@@ -60,14 +60,18 @@ package final class Service: Sendable {
   // MARK: The account
 
   /// What is known of the account without asking anybody. A device without an account counts as having one, because
-  /// its first request makes one, unless the server has refused that.
+  /// its first request makes one, unless the server has refused that. One that the service does not take at present is not
+  /// gone: a user whose token has ended signs in again, and a server may have lost what it knew of a device.
   var accountStatus: CKAccountStatus {
-    if let tokens { return tokens.isSignedIn ? .available : .noAccount }
+    if let tokens {
+      if tokens.isSignedIn { return .available }
+      return tokens.webAuthToken == nil ? .noAccount : .temporarilyUnavailable
+    }
     do {
       let known = try accounts.knownAccount()
       // A device that joined an account since is another one.
-      let isRefused = refusal.withLock { $0.map { $0.device == known?.device } ?? false }
-      return isRefused ? .noAccount : .available
+      guard let refusal = refusal.withLock({ $0 }), refusal.device == known?.device else { return .available }
+      return refusal.isUnknown == true ? .temporarilyUnavailable : .noAccount
     } catch {
       return .couldNotDetermine
     }
@@ -95,11 +99,15 @@ package final class Service: Sendable {
         throw CKError(.accountTemporarilyUnavailable, "The account of this device has changed.")
       }
       return session
+    } catch is CancellationError {
+      throw CKError(.operationCancelled, "The task was cancelled.")
     } catch let error as AccountError {
+      let isUnknown = error == .deviceUnknown
       let error = CKError(error)
-      if error.code == .notAuthenticated {
+      if error.code == .notAuthenticated || isUnknown {
         let device = (try? accounts.knownAccount())?.device
-        let isNews = setRefusal(AccountRefusal(reason: error.localizedDescription, device: device))
+        let isNews = setRefusal(
+          AccountRefusal(reason: error.localizedDescription, device: device, isUnknown: isUnknown ? true : nil))
         if isNews { announceAccountChange() }
       }
       throw error

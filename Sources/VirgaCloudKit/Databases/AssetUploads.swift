@@ -37,17 +37,13 @@ struct AssetUploads: Sendable {
     for part in jobs.filter({ done[$0.number] == nil }).chunks(of: Self.tokensPerRequest) {
       let part = part.filter { faults[$0.id] == nil }
       guard !part.isEmpty else { continue }
-      let items = part.map { job in
-        AssetsUploadRequest.Item(recordName: job.key.record.name, recordType: job.key.type, fieldName: job.key.field)
-      }
-      let call = Call.assetsUpload(AssetsUploadRequest(zone: ZoneSelector(zone), items: items))
-      guard case .uploadTokens(let tokens) = try await database.perform(call, in: zone), tokens.count == part.count
-      else { throw CKError.unexpected("assets/upload") }
+      let urls = try await Self.addresses(for: part, in: zone, of: database)
       let outcomes = await inParallel(
-        Array(zip(part, tokens)), limit: AssetStore.parallelTransfers
-      ) { job, token -> Result<AssetValue, CKError> in
+        Array(zip(part, urls)), limit: AssetStore.parallelTransfers
+      ) { job, url -> Result<AssetValue, CKError> in
         do {
-          let asset = try await store.upload(job.source, to: token.url) { sent in
+          let renew = { @Sendable in try await Self.addresses(for: [job], in: zone, of: database)[0] }
+          let asset = try await store.upload(job.source, to: url, renew: renew) { sent in
             meter?.note(sent, ofAsset: job.number, of: job.id)
           }
           meter?.note(job.source.size, ofAsset: job.number, of: job.id)
@@ -64,6 +60,17 @@ struct AssetUploads: Sendable {
       guard let asset = done[job.number] else { continue }
       values[job.id, default: [:]][job.key.field, default: []].append(asset)
     }
+  }
+
+  /// Where the files are to be sent, one address for each.
+  private static func addresses(for jobs: [Job], in zone: ZoneID, of database: CKDatabase) async throws -> [String] {
+    let items = jobs.map { job in
+      AssetsUploadRequest.Item(recordName: job.key.record.name, recordType: job.key.type, fieldName: job.key.field)
+    }
+    let call = Call.assetsUpload(AssetsUploadRequest(zone: ZoneSelector(zone), items: items))
+    guard case .uploadTokens(let tokens) = try await database.perform(call, in: zone), tokens.count == jobs.count
+    else { throw CKError.unexpected("assets/upload") }
+    return tokens.map(\.url)
   }
 
   private static func jobs(_ drafts: [RecordDraft], _ scope: CKDatabase.Scope) -> [Job] {
@@ -102,7 +109,7 @@ struct AssetUploads: Sendable {
       switch error.code {
       // These are not one record's.
       case .networkUnavailable, .networkFailure, .serverResponseLost, .operationCancelled, .serviceUnavailable,
-        .requestRateLimited, .notAuthenticated:
+        .requestRateLimited, .notAuthenticated, .accountTemporarilyUnavailable:
         // An upload whose answer was lost has done nothing that counts: only a receipt makes an asset.
         if error.code == .serverResponseLost { throw CKError(.networkFailure, userInfo: error.userInfo) }
         throw error

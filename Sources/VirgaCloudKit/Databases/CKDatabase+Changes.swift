@@ -47,6 +47,23 @@ extension CKDatabase {
     modifications: [DatabaseChange.Modification], deletions: [DatabaseChange.Deletion],
     changeToken: CKServerChangeToken, moreComing: Bool
   ) {
+    let page = try await databasePage(since: changeToken, resultsLimit: resultsLimit)
+    return (page.modifications, page.deletions, page.changeToken, page.moreComing)
+  }
+
+  /// A page of the database's changes.
+  struct DatabaseChangePage: Sendable {
+    var modifications: [DatabaseChange.Modification] = []
+    var deletions: [DatabaseChange.Deletion] = []
+    /// Zones that the service named and could not speak of: they are there, or were.
+    var failures: [CKRecordZone.ID] = []
+    var changeToken: CKServerChangeToken
+    var moreComing: Bool
+  }
+
+  func databasePage(
+    since changeToken: CKServerChangeToken?, resultsLimit: Int? = nil
+  ) async throws -> DatabaseChangePage {
     guard databaseScope != .public else {
       throw CKError(.badDatabase, "The changes of the public database cannot be followed.")
     }
@@ -54,19 +71,19 @@ extension CKDatabase {
     guard case .databaseChanges(let reply) = try await perform(.changesDatabase(request)) else {
       throw CKError.unexpected("changes/database")
     }
-    var modifications: [DatabaseChange.Modification] = []
-    var deletions: [DatabaseChange.Deletion] = []
+    var page = DatabaseChangePage(changeToken: CKServerChangeToken(reply.syncToken), moreComing: reply.moreComing)
     for result in reply.zones {
-      // A zone that cannot be told of now is told of again: it stays after the reader's token.
-      guard case .zone(let zone) = result else { continue }
-      let id = CKRecordZone.ID(local(zone.id))
-      if zone.isDeleted {
-        deletions.append(DatabaseChange.Deletion(zoneID: id, reason: .init(zone.deletionReason)))
-      } else {
-        modifications.append(DatabaseChange.Modification(zoneID: id))
+      switch result {
+      case .failure(let zone, _):
+        page.failures.append(CKRecordZone.ID(local(ZoneID(zone.name, owner: zone.owner ?? .defaultOwner))))
+      case .zone(let zone) where zone.isDeleted:
+        page.deletions.append(
+          DatabaseChange.Deletion(zoneID: CKRecordZone.ID(local(zone.id)), reason: .init(zone.deletionReason)))
+      case .zone(let zone):
+        page.modifications.append(DatabaseChange.Modification(zoneID: CKRecordZone.ID(local(zone.id))))
       }
     }
-    return (modifications, deletions, CKServerChangeToken(reply.syncToken), reply.moreComing)
+    return page
   }
 
   /// The records of a zone that changed since a reader last asked: their latest state, and deletions.

@@ -207,6 +207,8 @@ extension CKDatabase {
     var index: Int
     var id: CKRecord.ID
     var field: FieldName
+    /// Its place in the field's list.
+    var place: Int
     var asset: CKAsset
   }
 
@@ -219,9 +221,12 @@ extension CKDatabase {
     for (index, record) in records.enumerated() {
       guard let assets = (try? record.result.get())?.state.withLock({ $0.assets }), !assets.isEmpty else { continue }
       for field in assets.keys.sorted() {
-        for asset in assets[field] ?? [] {
-          jobs.append(Download(number: jobs.count, index: index, id: record.id, field: field, asset: asset))
-          totals[record.id, default: 0] += asset.model.size
+        for (place, asset) in (assets[field] ?? []).enumerated() {
+          jobs.append(
+            Download(number: jobs.count, index: index, id: record.id, field: field, place: place, asset: asset))
+          // The sizes are the service's word.
+          let (sum, isTooMuch) = totals[record.id, default: 0].addingReportingOverflow(asset.model.size)
+          totals[record.id] = isTooMuch ? .max : sum
         }
       }
     }
@@ -235,7 +240,9 @@ extension CKDatabase {
         {
           meter?.note($0, ofAsset: job.number, of: job.id)
         }
-        job.asset.place(at: file)
+        let zone = job.id.model.zone
+        let owner = "\(self.databaseScope) \(zone.owner) \(zone.name)\n\(job.id.recordName)\n\(job.field) \(job.place)"
+        job.asset.place(at: try await store.file(file, of: asset, ownedBy: owner))
         meter?.note(asset.size, ofAsset: job.number, of: job.id)
         return nil
       } catch {
@@ -287,10 +294,11 @@ extension Record {
 }
 
 extension CKError {
-  /// Whether the error is one zone's: the items of other zones may still go on.
+  /// Whether the error is one zone's: the items of other zones may still go on. So may those of zones with another owner,
+  /// whom something is permitted or who has space left.
   var isAboutZone: Bool {
     switch code {
-    case .zoneNotFound, .userDeletedZone, .zoneBusy, .changeTokenExpired: true
+    case .zoneNotFound, .userDeletedZone, .zoneBusy, .changeTokenExpired, .permissionFailure, .quotaExceeded: true
     default: false
     }
   }

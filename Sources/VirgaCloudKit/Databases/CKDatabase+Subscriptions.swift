@@ -21,13 +21,14 @@ extension CKDatabase {
     for ids: [CKSubscription.ID]
   ) async throws -> [CKSubscription.ID: Result<CKSubscription, any Error>] {
     var found: [CKSubscription.ID: Result<CKSubscription, any Error>] = [:]
-    for part in ids.chunks(of: service.itemsPerRequestMax) {
+    let results = try await inParts(ids, of: service.itemsPerRequestMax) { part in
       let call = Call.subscriptionsLookup(SubscriptionsLookupRequest(ids: part.map { SubscriptionID($0) }))
       guard case .subscriptions(let results) = try await perform(call), results.count == part.count else {
         throw CKError.unexpected("subscriptions/lookup")
       }
-      for (id, result) in zip(part, results) { found[id] = subscription(of: result) }
+      return results
     }
+    for (id, result) in zip(ids, results) { found[id] = result.flatMap(subscription(of:)) }
     return found
   }
 
@@ -56,29 +57,20 @@ extension CKDatabase {
     let deletions = subscriptionIDsToDelete.map { id in
       SubscriptionsModifyRequest.Operation(.delete, Subscription(id: SubscriptionID(id), kind: .database))
     }
-    var results: [SubscriptionResult] = []
-    for part in (saves + deletions).chunks(of: service.itemsPerRequestMax) {
+    let results = try await inParts(saves + deletions, of: service.itemsPerRequestMax) { part in
       let call = Call.subscriptionsModify(SubscriptionsModifyRequest(operations: Array(part)))
       guard case .subscriptions(let answers) = try await perform(call), answers.count == part.count else {
         throw CKError.unexpected("subscriptions/modify")
       }
-      results += answers
+      return answers
     }
     var saved: [CKSubscription.ID: Result<CKSubscription, any Error>] = [:]
     var deleted: [CKSubscription.ID: Result<Void, any Error>] = [:]
     for (subscription, result) in zip(subscriptionsToSave, results) {
-      if case .failure(_, let error) = result {
-        saved[subscription.subscriptionID] = .failure(CKError(error, item: .subscription))
-      } else {
-        saved[subscription.subscriptionID] = .success(subscription)
-      }
+      saved[subscription.subscriptionID] = result.flatMap(success(of:)).map { subscription }
     }
     for (id, result) in zip(subscriptionIDsToDelete, results.dropFirst(subscriptionsToSave.count)) {
-      if case .failure(_, let error) = result {
-        deleted[id] = .failure(CKError(error, item: .subscription))
-      } else {
-        deleted[id] = .success(())
-      }
+      deleted[id] = result.flatMap(success(of:))
     }
     return (saved, deleted)
   }
@@ -89,6 +81,10 @@ extension CKDatabase {
     var model = try subscription.model()
     if service.tokens != nil { model.recordType = nil }
     return model
+  }
+
+  private func success(of result: SubscriptionResult) -> Result<Void, any Error> {
+    if case .failure(_, let error) = result { .failure(CKError(error, item: .subscription)) } else { .success(()) }
   }
 
   private func subscription(of result: SubscriptionResult) -> Result<CKSubscription, any Error> {

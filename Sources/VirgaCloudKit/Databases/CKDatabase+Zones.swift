@@ -18,13 +18,14 @@ extension CKDatabase {
     for ids: [CKRecordZone.ID]
   ) async throws -> [CKRecordZone.ID: Result<CKRecordZone, any Error>] {
     var found: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
-    for part in ids.chunks(of: service.itemsPerRequestMax) {
+    let results = try await inParts(ids, of: service.itemsPerRequestMax) { part in
       let call = Call.zonesLookup(ZonesLookupRequest(zones: part.map { ZoneSelector($0.model) }))
       guard case .zones(let results) = try await perform(call), results.count == part.count else {
         throw CKError.unexpected("zones/lookup")
       }
-      for (id, result) in zip(part, results) { found[id] = zone(of: result) }
+      return results
     }
+    for (id, result) in zip(ids, results) { found[id] = result.flatMap(zone(of:)) }
     return found
   }
 
@@ -53,19 +54,18 @@ extension CKDatabase {
     guard databaseScope != .public else { throw CKError(.badDatabase, "The public database has no zones of its own.") }
     let creations = recordZonesToSave.map { ZonesModifyRequest.Operation(.create, ZoneSelector($0.zoneID.model)) }
     let deletions = recordZoneIDsToDelete.map { ZonesModifyRequest.Operation(.delete, ZoneSelector($0.model)) }
-    var results: [ZoneResult] = []
-    for part in (creations + deletions).chunks(of: service.itemsPerRequestMax) {
+    let results = try await inParts(creations + deletions, of: service.itemsPerRequestMax) { part in
       let call = Call.zonesModify(ZonesModifyRequest(operations: Array(part)))
       guard case .zones(let answers) = try await perform(call), answers.count == part.count else {
         throw CKError.unexpected("zones/modify")
       }
-      results += answers
+      return answers
     }
     var saved: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
     var deleted: [CKRecordZone.ID: Result<Void, any Error>] = [:]
-    for (zone, result) in zip(recordZonesToSave, results) { saved[zone.zoneID] = self.zone(of: result) }
+    for (zone, result) in zip(recordZonesToSave, results) { saved[zone.zoneID] = result.flatMap(self.zone(of:)) }
     for (id, result) in zip(recordZoneIDsToDelete, results.dropFirst(recordZonesToSave.count)) {
-      deleted[id] = zone(of: result).map { _ in }
+      deleted[id] = result.flatMap(zone(of:)).map { _ in }
     }
     return (saved, deleted)
   }
@@ -171,6 +171,22 @@ extension Dictionary {
     guard let result = self[key] else { throw CKError(.internalError, "The service left out an item.") }
     return try result.get()
   }
+}
+
+/// Does a batch in parts, one request for each. Once some of it is done, what a part fails with is the result of each of its
+/// items.
+func inParts<Item, Answer>(
+  _ items: [Item], of size: Int, _ body: (ArraySlice<Item>) async throws -> [Answer]
+) async throws -> [Result<Answer, any Error>] {
+  var results: [Result<Answer, any Error>] = []
+  for part in items.chunks(of: size) {
+    do {
+      results += try await body(part).map { .success($0) }
+    } catch  where !results.isEmpty {
+      results += part.map { _ in .failure(error) }
+    }
+  }
+  return results
 }
 
 extension Array {

@@ -77,6 +77,7 @@ struct RecordModification: Sendable {
           results.set(item, result)
         }
       } catch let error as CKError where error.isAboutZone || !results.isEmpty {
+        // One zone's refusal, or some are saved already: each of the others says why it is not.
         for item in items { results.set(item, .failure(error)) }
       }
     }
@@ -96,8 +97,7 @@ struct RecordModification: Sendable {
     let key = await writingKey(for: items, in: zone, of: database, &outcomes)
     if isAtomic, outcomes.contains(where: { $0 != nil }) {
       // What cannot even be sent fails its zone's whole batch.
-      let innocent = CKError(.batchRequestFailed, "Another record of the atomic batch cannot be sent.")
-      return zip(items, outcomes).map { ($0, $1 ?? .failure(innocent)) }
+      return zip(items, outcomes).map { ($0, $1 ?? .failure(Self.innocent)) }
     }
     let sent = items.indices.filter { outcomes[$0] == nil }
     // The protocol has atomic zones among the custom ones only.
@@ -112,15 +112,9 @@ struct RecordModification: Sendable {
         for (index, result) in zip(part, results) { outcomes[index] = result }
         let again = Self.withRefusedUploads(part.map { ($0, items[$0]) }, results, uploads, isAtomic: isAtomic)
         guard !again.isEmpty else { continue }
-        // What an earlier attempt sent does not count any more: all is sent anew, once.
-        for item in again {
-          database.assets.finishedUploads.forget(item.item.id.model, in: database.databaseScope)
-        }
-        let fresh = try await AssetUploads(again.compactMap(\.item.draft), in: zone, of: database, progress: progress)
-        let retried = try await send(again.map(\.item), in: zone, of: database, fresh, key, isAtomic: isAtomic)
+        let retried = await sendAnew(again.map(\.item), in: zone, of: database, key, isAtomic: isAtomic, progress)
         for (item, result) in zip(again, retried) { outcomes[item.index] = result }
       } catch let error as CKError where part.startIndex > 0 {
-        // Some are saved already: each of the others says why it is not.
         for index in part { outcomes[index] = .failure(error) }
       }
     }
@@ -138,6 +132,26 @@ struct RecordModification: Sendable {
     if refused.isEmpty { return [] }
     return isAtomic ? items : refused.map(\.0)
   }
+
+  /// What an earlier attempt sent does not count any more: all files are sent anew, once. If that fails, it fails these
+  /// items alone.
+  private func sendAnew(
+    _ items: [Item], in zone: ZoneID, of database: CKDatabase, _ key: ZoneKey?, isAtomic: Bool, _ progress: Progress?
+  ) async -> [Result<Void, any Error>] {
+    for item in items { database.assets.finishedUploads.forget(item.id.model, in: database.databaseScope) }
+    do {
+      let uploads = try await AssetUploads(items.compactMap(\.draft), in: zone, of: database, progress: progress)
+      let faults = uploads.faults
+      if isAtomic, !faults.isEmpty { return items.map { .failure(faults[$0.id] ?? Self.innocent) } }
+      let whole = items.filter { faults[$0.id] == nil }
+      var results = try await send(whole, in: zone, of: database, uploads, key, isAtomic: isAtomic)[...]
+      return items.map { item in faults[item.id].map { .failure($0) } ?? results.removeFirst() }
+    } catch {
+      return items.map { _ in .failure(error) }
+    }
+  }
+
+  private static let innocent = CKError(.batchRequestFailed, "Another record of the atomic batch cannot be sent.")
 
   private func send(
     _ items: [Item], in zone: ZoneID, of database: CKDatabase, _ uploads: AssetUploads, _ key: ZoneKey?,

@@ -16,11 +16,19 @@ extension CKError {
   static let serverErrorCodeKey = "VirgaServerErrorCode"
   static let httpStatusKey = "VirgaHTTPStatus"
 
+  /// A number of seconds that can be reckoned with, whoever named it.
+  private static func wait(_ seconds: Int) -> Int { max(0, min(seconds, 1_000_000_000)) }
+
   /// The error for an answer that is no success.
   init(_ answer: TransportResponse, item: ServiceErrorItem) {
+    if answer.status == 403, !ServiceError.isOne(answer.body) {
+      // A network's sign-in page or a proxy, and not the service's word on what was asked.
+      self.init(.networkFailure, "Something between this device and the service refused the request (status 403).")
+      return
+    }
     var error = ServiceError(decoding: answer.body, status: answer.status)
     if error.retryAfterSeconds == nil, answer.status == 429 || answer.status == 503 {
-      error.retryAfterSeconds = answer[header: "Retry-After"].flatMap { Int($0) }
+      error.retryAfterSeconds = answer[header: "Retry-After"].flatMap { Int($0) }.map(Self.wait)
     }
     self.init(error, item: item, status: answer.status)
   }
@@ -111,14 +119,15 @@ extension CKError {
 
   init(_ error: AccountError) {
     switch error {
-    case .deviceRemoved, .deviceUnknown, .enrolmentRefused, .hasAccount, .wrongCode, .joiningRefused:
+    case .deviceRemoved, .enrolmentRefused, .hasAccount, .wrongCode, .joiningRefused:
       self.init(.notAuthenticated, error.description)
-    case .home: self.init(.accountTemporarilyUnavailable, error.description)
+    case .home, .deviceUnknown: self.init(.accountTemporarilyUnavailable, error.description)
     case .throttled(let seconds):
       self.init(
         .requestRateLimited,
         userInfo: [
-          NSLocalizedDescriptionKey: error.description, CKErrorRetryAfterKey: NSNumber(value: Double(seconds)),
+          NSLocalizedDescriptionKey: error.description,
+          CKErrorRetryAfterKey: NSNumber(value: Double(Self.wait(seconds))),
         ])
     case .refused(let status, let code, let reason):
       let known = ServerErrorCode(rawValue: code)

@@ -202,7 +202,7 @@ extension Error {
     guard let error = self as? CKError else { return true }
     switch error.code {
     case .networkUnavailable, .networkFailure, .serverResponseLost, .serviceUnavailable, .requestRateLimited,
-      .notAuthenticated, .operationCancelled, .badDatabase, .badContainer, .internalError, .missingEntitlement,
+      .notAuthenticated, .operationCancelled, .badDatabase, .badContainer, .missingEntitlement,
       .accountTemporarilyUnavailable, .managedAccountRestricted, .incompatibleVersion:
       return true
     default: return false

@@ -13,13 +13,16 @@ struct CallSettings: Sendable {
   init() {}
 
   init(_ values: ConfigurationValues) {
-    if let seconds = values.timeoutIntervalForRequest { requestTimeout = .seconds(seconds) }
+    if let seconds = values.timeoutIntervalForRequest { requestTimeout = Self.duration(seconds) }
     switch values.qualityOfService ?? .default {
     case .utility, .background:
-      retriesFor = .seconds(values.timeoutIntervalForResource ?? ConfigurationValues.resourceTimeout)
+      retriesFor = Self.duration(values.timeoutIntervalForResource ?? ConfigurationValues.resourceTimeout)
     default: break
     }
   }
+
+  /// Apps may ask for a time without end, with which no clock can reckon.
+  private static func duration(_ seconds: TimeInterval) -> Duration { .seconds(max(0, min(seconds, 1e9))) }
 
   /// Does the body, again and again while that can help.
   /// - Parameter isRepeatable: Whether the body does no harm when it is done twice.

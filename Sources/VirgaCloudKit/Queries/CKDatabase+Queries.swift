@@ -49,6 +49,9 @@ extension CKDatabase {
     guard case .records(let reply) = try await perform(.recordsQuery(request), in: home) else {
       throw CKError.unexpected("records/query")
     }
+    if let marker = reply.continuationMarker, marker == request.continuationMarker {
+      throw CKError.leadsNowhere("records/query")
+    }
     let found = await records(from: reply.records, in: home)
     let cursor = reply.continuationMarker.map { marker in
       request.continuationMarker = marker

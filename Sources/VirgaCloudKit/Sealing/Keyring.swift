@@ -32,6 +32,8 @@ final class Keyring: Sendable {
   }
 
   private struct Memory: Sendable {
+    /// Whose account everything else is about.
+    var owner: AccountID?
     var account: (keys: AccountKeys, loaded: Timestamp)?
     var zones: [Spot: Zone] = [:]
   }
@@ -62,21 +64,33 @@ final class Keyring: Sendable {
   /// Fetches a zone's keys, unless that was done a moment ago.
   /// - Throws: `CKError`, if the service could not be asked. That there is no key is no error.
   func load(_ spot: Spot) async throws {
-    let now = now()
-    if let loaded = memory.withLock({ $0.zones[spot]?.loaded }), now < loaded + Self.freshness { return }
-    _ = try await translating { try await fetch(spot, adding: []) }
+    try await translating {
+      try await checkAccount()
+      let now = now()
+      if let loaded = memory.withLock({ $0.zones[spot]?.loaded }), now < loaded + Self.freshness { return }
+      _ = try await fetch(spot, adding: [])
+    }
+  }
+
+  /// Forgets what belongs to another account than the one in whose name the next request goes.
+  @discardableResult
+  private func checkAccount() async throws -> AccountID {
+    let account = try await accounts.session().account
+    memory.withLock { if $0.owner != account { $0 = Memory(owner: account) } }
+    return account
   }
 
   /// The key that values of a zone are to be encrypted with. Makes the account's and the zone's first keys.
   /// - Throws: `accountTemporarilyUnavailable` if this device has not been given the keys.
   func writingKey(in spot: Spot) async throws -> ZoneKey {
-    let moment = now()
-    let known = memory.withLock { memory -> ZoneKey? in
-      guard let zone = memory.zones[spot], moment < zone.loaded + Self.freshness else { return nil }
-      return zone.writing.first.flatMap { zone.keys[$0] }
-    }
-    if let known { return known }
-    return try await translating {
+    try await translating {
+      try await checkAccount()
+      let moment = now()
+      let known = memory.withLock { memory -> ZoneKey? in
+        guard let zone = memory.zones[spot], moment < zone.loaded + Self.freshness else { return nil }
+        return zone.writing.first.flatMap { zone.keys[$0] }
+      }
+      if let known { return known }
       let zone = try await fetch(spot, adding: [])
       if let key = zone.writing.first.flatMap({ zone.keys[$0] }) { return key }
       if spot.owner == nil {
@@ -109,7 +123,7 @@ final class Keyring: Sendable {
     }
     let keys = try await accounts.accountKeys(makingFirst: makingFirst)
     memory.withLock { memory in
-      if memory.account?.keys.account != keys.account { memory.zones = [:] }
+      if memory.owner != keys.account { memory = Memory(owner: keys.account) }
       memory.account = (keys, moment)
     }
     return keys
@@ -120,6 +134,7 @@ final class Keyring: Sendable {
     let account = try await accountKeys(makingFirst: false)
     let known = memory.withLock { $0.zones[spot] }
     let answer = try await accounts.zoneKeyItems(of: spot.message, adding: items)
+    guard try await checkAccount() == account.account else { throw Self.accountChanged }
     var found = answer.items
     let own = secrets(of: spot, account)
     let handed = ZoneHandover.secrets(
@@ -162,9 +177,18 @@ final class Keyring: Sendable {
     }
     // A name in the list proves nothing: only what opens under the newest secret was put there by who has it.
     zone.writing = (zone.secret.flatMap { opened[$0.ownerKey] } ?? []).sorted()
-    memory.withLock { [zone] in $0.zones[spot] = zone }
+    let isCurrent = memory.withLock { [zone] memory in
+      guard memory.owner == account.account else { return false }
+      memory.zones[spot] = zone
+      return true
+    }
+    guard isCurrent else { throw Self.accountChanged }
     return zone
   }
+
+  /// What was fetched in one account's name is nothing for another's.
+  private static let accountChanged = CKError(
+    .accountTemporarilyUnavailable, "The account of this device has changed.")
 
   /// A zone's key from its list, with the account's key under which it lay.
   private struct OpenedKey {
@@ -257,7 +281,11 @@ final class Keyring: Sendable {
   }
 
   private func translating<Value>(_ body: () async throws -> Value) async throws -> Value {
-    do { return try await body() } catch let error as AccountError { throw CKError(error) }
+    do { return try await body() } catch let error as AccountError {
+      throw CKError(error)
+    } catch is CancellationError {
+      throw CKError(.operationCancelled, "The task was cancelled.")
+    }
   }
 }
 

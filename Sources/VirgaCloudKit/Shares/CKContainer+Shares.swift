@@ -39,12 +39,13 @@ extension CKContainer {
       }
       places.append((url, place.container, request))
     }
-    for (container, places) in Self.grouped(places, by: \.container) {
-      let container = sibling(container)
-      for part in places.chunks(of: service.itemsPerRequestMax) {
-        let call = Call.recordsResolve(ShortGUIDsRequest(shortGUIDs: part.map(\.request)))
+    for (container, part) in parts(of: places, by: \.container) {
+      let call = Call.recordsResolve(ShortGUIDsRequest(shortGUIDs: part.map(\.request)))
+      do {
         let results = try await container.performShares(call, at: part.map(\.url))
         for (place, result) in zip(part, results) { found[place.url] = result }
+      } catch  where !found.isEmpty {
+        for place in part { found[place.url] = .failure(error) }
       }
     }
     return found
@@ -64,14 +65,16 @@ extension CKContainer {
     _ metadatas: [CKShare.Metadata]
   ) async throws -> [CKShare.Metadata: Result<CKShare, any Error>] {
     var accepted: [CKShare.Metadata: Result<CKShare, any Error>] = [:]
-    for (container, metadatas) in Self.grouped(metadatas, by: \.container) {
-      let container = sibling(container)
-      for part in metadatas.chunks(of: service.itemsPerRequestMax) {
-        let call = Call.recordsAccept(ShortGUIDsRequest(shortGUIDs: part.map { ShortGUID($0.shortGUID) }))
+    for (container, part) in parts(of: metadatas, by: \.container) {
+      let call = Call.recordsAccept(ShortGUIDsRequest(shortGUIDs: part.map { ShortGUID($0.shortGUID) }))
+      do {
         let results = try await container.performShares(call, at: part.map { _ in nil })
         for (metadata, result) in zip(part, results) {
           accepted[metadata] = await container.finishJoining(metadata, result)
         }
+      } catch  where !accepted.isEmpty {
+        // Some shares are joined already: each of the others says why it is not.
+        for metadata in part { accepted[metadata] = .failure(error) }
       }
     }
     return accepted
@@ -127,10 +130,10 @@ extension CKContainer {
     return nil
   }
 
-  /// The elements by container: in the order of their first element.
-  private static func grouped<Element>(
-    _ elements: [Element], by container: (Element) -> ContainerID
-  ) -> [(ContainerID, [Element])] {
+  /// The elements by container, as many together as one request takes: in the order of each container's first element.
+  private func parts<Element>(
+    of elements: [Element], by container: (Element) -> ContainerID
+  ) -> [(CKContainer, ArraySlice<Element>)] {
     var order: [ContainerID] = []
     var groups: [ContainerID: [Element]] = [:]
     for element in elements {
@@ -138,7 +141,10 @@ extension CKContainer {
       if groups[key] == nil { order.append(key) }
       groups[key, default: []].append(element)
     }
-    return order.map { ($0, groups[$0] ?? []) }
+    return order.flatMap { id in
+      let container = sibling(id)
+      return (groups[id] ?? []).chunks(of: service.itemsPerRequestMax).map { (container, $0) }
+    }
   }
 
   // MARK: With completion handlers

@@ -60,9 +60,10 @@ public final class CKSyncEngine: Sendable, CustomStringConvertible {
 
   /// Stops what is being fetched or sent, and returns when nothing is. Requests that are under way may still succeed.
   ///
-  /// Inside a call to the delegate it does not wait. Pending changes stay.
+  /// Inside a call to a delegate, of this or another engine, and in tasks started there, it does not wait for the end:
+  /// that might be waiting for the call. Pending changes stay.
   public func cancelOperations() async {
-    if HandlerCall.isInside(self) {
+    if HandlerCall.mayBeWaitedFor {
       shell.submit(.cancel(CallID(0)))
       return
     }

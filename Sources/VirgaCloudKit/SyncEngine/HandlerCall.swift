@@ -32,6 +32,10 @@ struct HandlerCall: Sendable {
 
   var hasReturned: Bool { end.isReached.load(ordering: .relaxed) }
 
+  /// Whether a delegate's call, to whichever engine's, may be waiting for the present task. Tasks that it started are among
+  /// them: who awaits them is not known.
+  static var mayBeWaitedFor: Bool { current.map { !$0.hasReturned } ?? false }
+
   /// Whether the present task is the one that waits for the engine's delegate. Tasks that the handler starts are not:
   /// they may call the engine, and are served after the handler has returned.
   static func isInside(_ engine: CKSyncEngine) -> Bool {

@@ -23,16 +23,17 @@ struct SyncService: Sendable {
     self.subscriptionID = subscriptionID ?? "virga-sync-engine"
   }
 
-  /// The user's name in the container; `nil` without an account.
+  /// The user's name in the container; `nil` if there is no account, or not any more.
   func currentUser() async -> Result<UserName?, SyncFailure> {
     do {
       guard case .user(let name) = try await database.perform(.usersCaller) else {
         return .failure(SyncFailure(.broken))
       }
       return .success(name)
-    } catch CKError.notAuthenticated {
+    } catch CKError.notAuthenticated where database.service.accountStatus == .noAccount {
       return .success(nil)
     } catch {
+      // An account that is not taken at present keeps what waits to be sent.
       return .failure(SyncFailure(error))
     }
   }
@@ -41,12 +42,12 @@ struct SyncService: Sendable {
 
   func databaseChanges(since token: String?) async -> Result<DatabasePage, SyncFailure> {
     do {
-      let page = try await database.databaseChanges(since: token.map { CKServerChangeToken($0) })
+      let page = try await database.databasePage(since: token.map { CKServerChangeToken($0) })
       return .success(
         DatabasePage(
           modified: page.modifications.map(\.zoneID.model),
           deleted: page.deletions.map { DatabasePage.Deletion($0.zoneID.model, $0.reason.model) },
-          token: page.changeToken.text, moreComing: page.moreComing))
+          failed: page.failures.map(\.model), token: page.changeToken.text, moreComing: page.moreComing))
     } catch {
       return .failure(SyncFailure(error))
     }
@@ -171,13 +172,15 @@ struct SyncService: Sendable {
   /// Waits for a notification; `false` if the service answered without one, as it does now and then.
   func poll(_ url: String) async -> Result<Bool, SyncFailure> { await receive(url).map { !$0.isEmpty } }
 
-  /// The same with the notification itself, which is empty if there was none.
+  /// The same with the notification itself, which is empty if there was none. What is no notification comes from something
+  /// that stands in the way, such as the sign-in page of a network.
   func receive(_ url: String) async -> Result<[UInt8], SyncFailure> {
     var request = TransportRequest(method: "GET", url: url)
     request.timeout = Self.pollTimeout
     do {
       let answer = try await database.service.send(request)
       guard answer.status == 200 else { return .failure(SyncFailure(.final)) }
+      guard answer.body.isEmpty || Self.isPush(answer.body) else { return .failure(SyncFailure(.unreachable)) }
       return .success(answer.body)
     } catch CKError.serverResponseLost {
       // A poll that the network or a proxy cut off; nothing is lost with it that a fetch would not find.
@@ -185,6 +188,11 @@ struct SyncService: Sendable {
     } catch {
       return .failure(SyncFailure(error))
     }
+  }
+
+  private static func isPush(_ body: [UInt8]) -> Bool {
+    let object = (try? JSONSerialization.jsonObject(with: Data(body))) as? [String: Any]
+    return object?["ck"] is [String: Any] || object?["aps"] is [String: Any]
   }
 
   /// Longer than a service holds a poll, which is up to a minute.

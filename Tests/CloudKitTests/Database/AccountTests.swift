@@ -85,6 +85,27 @@ struct AccountTests {
     _ = try await restarted.database.allRecordZones()
   }
 
+  /// Who waits for another caller's sign-in can give up.
+  @Test func callThatWaitsForASessionCanBeCancelled() async throws {
+    let device = try TestServer().device()
+    let (arrivals, arrival) = AsyncStream<Void>.makeStream()
+    let (gate, opening) = AsyncStream<Void>.makeStream()
+    device.network.before { request in
+      guard request.url.contains("/virga/1/challenge") else { return }
+      arrival.yield()
+      for await _ in gate { break }
+    }
+    let first = Task { try await device.database.allRecordZones() }
+    for await _ in arrivals { break }
+    let second = Task { await code { _ = try await device.database.allRecordZones() } }
+    for _ in 0..<100 { await Task.yield() }
+    second.cancel()
+    #expect(await second.value == .operationCancelled)
+    opening.finish()
+    device.network.before(nil)
+    _ = try await first.value
+  }
+
   @Test func unreadableHomeCannotBeDetermined() async throws {
     let server = try TestServer()
     let device = try server.device()

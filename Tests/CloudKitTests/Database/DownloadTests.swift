@@ -33,13 +33,46 @@ struct DownloadTests {
   }
 
   private var ranges: [String?] { network.requests(to: "/download/").map(\.range) }
-  private func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: cache).sorted() }
+  /// The files of the cache, without the names that assets have for them.
+  private func names() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: cache).sorted().filter {
+      !$0.contains(#/^[0-9a-f]{64}\.[0-9a-f]{32}$/#)
+    }
+  }
 
   @Test func brokenTransferGoesOnWhereItStopped() async throws {
     network.cutDownloads(afterBytes: 30_000, 20_000)
     #expect(try await fetched() == bytes)
     #expect(ranges == [nil, "bytes=30000-", "bytes=50000-"])
     #expect(try names().count == 1)
+  }
+
+  /// Each asset's file is its own to move or delete, though others have the same bytes.
+  @Test func fileThatIsMovedAwayIsMissedByNoOtherAsset() async throws {
+    let other = CKRecord(recordType: "Photo", recordID: CKRecord.ID(recordName: "b", zoneID: recordID.zoneID))
+    other["file"] = CKAsset(fileURL: try server.folder.file("b", bytes))
+    other["list"] = [
+      CKAsset(fileURL: try server.folder.file("c", bytes)), CKAsset(fileURL: try server.folder.file("d", bytes)),
+    ]
+    _ = try await database.save(other)
+    let found = try await database.records(for: [recordID, other.recordID])
+    let (first, second) = (try #require(try found[recordID]?.get()), try #require(try found[other.recordID]?.get()))
+    let assets = [first["file"] as? CKAsset, second["file"] as? CKAsset] + (second["list"] as? [CKAsset] ?? [])
+    let urls = assets.compactMap { $0?.fileURL }
+    #expect(Set(urls).count == 4)
+    #expect(network.count("/download/") <= 4)
+    let kept = server.folder.path + "/kept"
+    for (number, url) in urls.enumerated() {
+      #expect([UInt8](try Data(contentsOf: url)) == bytes)
+      try FileManager.default.moveItem(atPath: url.path, toPath: kept + "\(number)")
+    }
+    network.forget()
+    #expect(try await fetched() == bytes)
+    #expect(network.count("/download/") == 0)
+    #expect([UInt8](try Data(contentsOf: URL(fileURLWithPath: kept + "0"))) == bytes)
+    // The name stays the same, and with it what is in the cache.
+    let again = try await database.record(for: recordID)["file"] as? CKAsset
+    #expect(again?.fileURL == urls[0])
   }
 
   @Test func transferThatBringsNothingIsNotTriedAgain() async throws {

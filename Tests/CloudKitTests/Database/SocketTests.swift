@@ -72,6 +72,22 @@ struct SocketTests {
     return record
   }
 
+  /// A large upload that is refused by its head, because the device slept until its address had expired.
+  @Test func largeUploadWhoseAddressHasExpiredIsSentToAnother() async throws {
+    _ = try await database.save(CKRecordZone(zoneID: zone))
+    let record = try largeRecord("a", size: 8 << 20)
+    let sleeper = SleepyTransport { [server] in server.advance(by: .seconds(16 * 60)) }
+    let service = Service(
+      endpoint: local.url, environment: .development, home: VirgaHome(path: server.folder.path + "/home"),
+      transport: sleeper, deviceName: "phone", now: { [server] in server.now })
+    let sleepy = CKContainer("iCloud.test", on: service).privateCloudDatabase
+    _ = try await sleepy.save(record)
+    let asset = try await database.record(for: record.recordID)["file"] as? CKAsset
+    let (url, original) = (try #require(asset?.fileURL), server.folder.path + "/a")
+    #expect(FileManager.default.contentsEqual(atPath: url.path, andPath: original))
+    await local.stop()
+  }
+
   @Test func progressOfTransfersRisesToOne() async throws {
     _ = try await database.save(CKRecordZone(zoneID: zone))
     let record = try largeRecord("large", size: 24 << 20)
@@ -182,5 +198,19 @@ struct SocketTests {
     let heard = await push as? CKQueryNotification
     #expect(heard?.subscriptionID == "photos" && heard?.queryNotificationReason == .recordCreated)
     await local.stop()
+  }
+}
+
+/// The way of a device that sleeps before its first upload.
+private final class SleepyTransport: Transport {
+  private let transport = CurlTransport()
+  private let sleep: @Sendable () -> Void
+  private let uploads = Counter()
+
+  init(_ sleep: @escaping @Sendable () -> Void) { self.sleep = sleep }
+
+  func send(_ request: TransportRequest) async throws -> TransportResponse {
+    if case .file = request.body, uploads.next() == 0 { sleep() }
+    return try await transport.send(request)
   }
 }

@@ -124,6 +124,53 @@ struct UploadTests {
     #expect(try await texts("b") == ["b, number 0"])
   }
 
+  /// A laptop that sleeps in the middle of a batch wakes when the addresses for the rest of it have expired.
+  @Test func addressThatHasExpiredIsRenewed() async throws {
+    let record = try photo("a", files: 6)
+    network.before { [server, network] request in
+      if request.url.contains(Self.uploads), network.count(Self.uploads) == 0 { server.advance(by: .seconds(16 * 60)) }
+    }
+    _ = try await database.save(record)
+    #expect(try await texts("a") == (0..<6).map { "a, number \($0)" })
+    #expect(network.count("assets/upload") > 1)
+  }
+
+  /// That no address counts says nothing of the record, least of all that it is not there.
+  @Test(arguments: [403, 404, 410])
+  func addressThatNeverCountsIsTheNetworksFault(status: Int) async throws {
+    let record = try photo("a")
+    let body = Array(#"{"uuid":"u","serverErrorCode":"NOT_FOUND","reason":"this URL has expired"}"#.utf8)
+    network.replaceAnswers { path, answer in
+      path.contains(Self.uploads) ? TransportResponse(status: status, body: body) : answer
+    }
+    #expect(await code { _ = try await database.save(record) } == .networkFailure)
+    #expect(network.count(Self.uploads) == (status == 404 ? 1 : 2))
+    network.replaceAnswers(nil)
+    _ = try await database.save(record)
+    #expect(try await texts("a") == ["a, number 0"])
+  }
+
+  /// What is saved already is told of, though sending anew what was refused fails.
+  @Test func whatWasSavedIsToldOfThoughTheRestFails() async throws {
+    let records = [try photo("a"), try photo("b")]
+    network.before { [network] request in if request.url.contains("records/modify") { network.cut() } }
+    #expect(await code { _ = try await database.modifyRecords(saving: records, deleting: []) } == .networkUnavailable)
+    heal()
+    let source = try FileSource(path: try #require((records[0]["files"] as? [CKAsset])?[0].fileURL).path)
+    let key = FinishedUploads.Key(
+      scope: .private, record: records[0].recordID.model, type: "Photo", field: "files", place: 0, file: source.version)
+    var asset = try #require(database.assets.finishedUploads.asset(for: key, at: server.now))
+    asset.receipt = String(repeating: "0", count: 64)
+    database.assets.finishedUploads.keep(asset, for: key, at: server.now)
+    network.before { [network] request in
+      if request.url.contains(Self.uploads), network.count("records/modify") > 0 { network.cut() }
+    }
+    let results = try await database.modifyRecords(saving: records, deleting: [], atomically: false)
+    #expect(code(of: results.saveResults[records[0].recordID]) == .networkUnavailable)
+    #expect(code(of: results.saveResults[records[1].recordID]) == nil)
+    #expect(records[1].recordChangeTag != nil)
+  }
+
   @Test func uploadsAreForgottenAfterAnHourAndBeyondTheirNumber() {
     let memory = FinishedUploads()
     let now = Timestamp(milliseconds: 0)

@@ -51,6 +51,21 @@ import VirgaServer
       journal.all == ["a ok", "b ok", "token Notes", "c ok", "zone Notes ok more false", "result ok"])
   }
 
+  @Test func whatBreaksInOneZoneLeavesTheOthersAlone() async throws {
+    let broken = CKRecordZone(zoneName: "Broken")
+    _ = try await device.database.save(broken)
+    device.network.replaceAnswers { path, answer in
+      guard path.contains("changes/zone"), String(decoding: answer.body, as: UTF8.self).contains("Broken") else {
+        return answer
+      }
+      let body = #"{"zones":[{"zoneID":{"zoneName":"Broken"},"serverErrorCode":"INTERNAL_ERROR","reason":"why"}]}"#
+      return TransportResponse(status: 200, body: Array(body.utf8))
+    }
+    await changes(in: [broken.zoneID, zone.zoneID]).run(in: device.database)
+    #expect(
+      journal.all == ["zone Broken internalError", "a ok", "b ok", "c ok", "zone Notes ok more false", "result ok"])
+  }
+
   @Test func withoutFetchAllChangesOnePageIsReadAndMoreIsAnnounced() async throws {
     let operation = changes(in: [zone.zoneID], [zone.zoneID: page(of: 2)])
     operation.fetchAllChanges = false

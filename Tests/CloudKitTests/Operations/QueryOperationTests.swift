@@ -32,6 +32,16 @@ import Testing
     results.map(\.0.recordName)
   }
 
+  @Test func aQueryThatLeadsToItselfEnds() async throws {
+    device.network.replaceAnswers { path, answer in
+      guard path.contains("records/query") else { return answer }
+      return TransportResponse(status: 200, body: Array(#"{"records":[],"continuationMarker":"again"}"#.utf8))
+    }
+    let cursor = try await device.database.records(matching: query(), inZoneWith: zone.zoneID).queryCursor
+    let next = try #require(cursor)
+    #expect(await code { _ = try await device.database.records(continuingMatchFrom: next) } == .internalError)
+  }
+
   @Test func recordsComeInTheQuerysOrderFromOneZoneOrAll() async throws {
     let some = query(NSPredicate(format: "number > %d", 2), ascending: false)
     let (inZone, cursor) = try await device.database.records(

@@ -149,6 +149,21 @@ import VirgaWire
     #expect(lists.value < 100)
   }
 
+  /// What a device knew as a member of one account is forgotten as soon as it acts for another.
+  @Test func valuesAreNotSealedWithTheKeyOfAFormerAccount() async throws {
+    let other = try server.device("other")
+    _ = try await other.database.save(zone)
+    _ = try await other.database.save(entry("theirs", secret: "theirs"))
+    let laptop = try await phone.joined(as: "laptop")
+    _ = try await laptop.database.save(entry("before", secret: "before"))
+    try await other.letIn(laptop, replacing: true)
+    try await phone.removeDevice(named: "laptop")
+    // The request that finds the other account is not let through; the next one is sent in its name.
+    #expect(await code { _ = try await laptop.database.allRecordZones() } == .accountTemporarilyUnavailable)
+    _ = try await laptop.database.save(entry("after", secret: "after"))
+    #expect(try await text(of: "after", on: other) == "after")
+  }
+
   @Test func removedDeviceIsLeftOutOfWhatIsEncryptedFromThenOn() async throws {
     let laptop = try await phone.joined(as: "laptop")
     let tablet = try await phone.joined(as: "tablet")

@@ -75,6 +75,31 @@ import VirgaWire
     #expect(phone.events.filter { $0 == "didFetch" }.count == 1)
   }
 
+  /// Nobody knows whom a handler awaits: neither its tasks nor the handlers of other engines wait for its end.
+  @Test func cancellingWithinHandlersWaitsForNone() throws {
+    let world = SyncWorld()
+    let (phone, laptop) = (world.device(), world.device())
+    let ends = Counter()
+    phone.onEvent { event, engine in
+      guard case .willFetchChanges = event else { return }
+      await withTaskGroup { group in group.addTask { await engine.cancelOperations() } }
+      await laptop.engine.cancelOperations()
+      _ = ends.next()
+    }
+    laptop.onEvent { event, _ in
+      guard case .willFetchChanges = event else { return }
+      await phone.engine.cancelOperations()
+      _ = ends.next()
+    }
+    let (first, second) = (phone.engine, laptop.engine)
+    try world.time.run {
+      async let one: Void? = try? first.fetchChanges()
+      async let other: Void? = try? second.fetchChanges()
+      _ = await (one, other)
+    }
+    #expect(ends.value == 2)
+  }
+
   @Test func cancellingEndsWhatHangs() throws {
     let world = SyncWorld()
     let phone = world.device()

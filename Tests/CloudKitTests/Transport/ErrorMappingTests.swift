@@ -1,6 +1,8 @@
 import CloudKit
 import Testing
 import VirgaAuth
+import VirgaModel
+import VirgaSync
 import VirgaWire
 
 @testable import VirgaCloudKit
@@ -63,6 +65,17 @@ struct ErrorMappingTests {
     #expect(CKError(TransportResponse(status: 413, body: quota), item: .request).retryAfterSeconds == nil)
   }
 
+  /// What another machine says must not stop the process that reckons with it.
+  @Test(arguments: ["9223372036854775807", "-5", "99999999999999999999"])
+  func waitIsOneThatCanBeReckonedWith(header: String) {
+    let error = CKError(TransportResponse(status: 503, headers: [("Retry-After", header)]), item: .request)
+    #expect(error.retryAfterSeconds.map { (0...1e9).contains($0) } ?? (Int(header) == nil))
+    #expect(CKError(AccountError.throttled(retryAfterSeconds: .max)).retryAfterSeconds == 1e9)
+    let failure = SyncFailure(error)
+    let now = Timestamp(milliseconds: 1_790_000_000_000)
+    #expect(now + SyncPolicy().wait(afterFailures: 1, retryAfter: failure.retryAfter, jitter: 1) > now)
+  }
+
   @Test(
     arguments: [
       (.unreachable(""), .networkUnavailable), (.failed(""), .networkFailure), (.responseLost(""), .serverResponseLost),
@@ -82,7 +95,8 @@ struct ErrorMappingTests {
 
   @Test(
     arguments: [
-      (.deviceRemoved, .notAuthenticated), (.enrolmentRefused("closed"), .notAuthenticated),
+      (.deviceRemoved, .notAuthenticated), (.deviceUnknown, .accountTemporarilyUnavailable),
+      (.enrolmentRefused("closed"), .notAuthenticated),
       (.throttled(retryAfterSeconds: 3), .requestRateLimited), (.badAnswer("a page"), .networkFailure),
       (.refused(status: 503, code: "TRY_AGAIN_LATER", reason: ""), .serviceUnavailable),
       (.refused(status: 500, code: "NEW", reason: ""), .internalError),

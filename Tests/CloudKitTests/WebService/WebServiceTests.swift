@@ -333,7 +333,7 @@ import VirgaModel
     await finish()
   }
 
-  @Test func anEndedTokenIsNoAccount() async throws {
+  @Test func anEndedTokenIsAnAccountThatHasToSignInAgain() async throws {
     #expect(try await phone.accountStatus() == .available)
     _ = try await database.allRecordZones()
     service.signOutAll()
@@ -343,7 +343,23 @@ import VirgaModel
     } catch let error as CKError {
       #expect(error.code == .notAuthenticated && error.userInfo[NSURLErrorKey] != nil)
     }
-    #expect(try await phone.accountStatus() == .noAccount)
+    #expect(try await phone.accountStatus() == .temporarilyUnavailable)
+    await finish()
+  }
+
+  /// What waits to be sent waits for the next sign-in.
+  @Test func anEndedTokenCostsNothingThatWaits() async throws {
+    _ = try await database.save(zone)
+    let app = RefusedApp([note("a")])
+    var configuration = CKSyncEngine.Configuration(database: database, stateSerialization: nil, delegate: app)
+    configuration.automaticallySync = false
+    let engine = CKSyncEngine(configuration)
+    try await engine.fetchChanges()
+    app.add(to: engine)
+    service.signOutAll()
+    for _ in 0..<2 { await #expect(throws: CKError.self) { try await engine.sendChanges() } }
+    #expect(app.accountChanges == ["signIn"])
+    #expect(engine.state.pendingRecordZoneChanges.count == 1)
     await finish()
   }
 
