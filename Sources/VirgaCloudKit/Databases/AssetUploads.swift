@@ -37,7 +37,14 @@ struct AssetUploads: Sendable {
     for part in jobs.filter({ done[$0.number] == nil }).chunks(of: Self.tokensPerRequest) {
       let part = part.filter { faults[$0.id] == nil }
       guard !part.isEmpty else { continue }
-      let urls = try await Self.addresses(for: part, in: zone, of: database)
+      let urls: [String]
+      do { urls = try await Self.addresses(for: part, in: zone, of: database) } catch let error as CKError
+        where error.isAboutZone
+      {
+        // What has no assets may go on: a deletion makes space.
+        for job in part { faults[job.id] = error }
+        continue
+      }
       let outcomes = await inParallel(
         Array(zip(part, urls)), limit: AssetStore.parallelTransfers
       ) { job, url -> Result<AssetValue, CKError> in

@@ -21,6 +21,18 @@ struct ZoneAndChangeTests {
     return record
   }
 
+  /// A batch in several requests: once one is done, the failure of another is its items' own.
+  @Test func aPartThatFailsDoesNotHideWhatTheOthersDid() async throws {
+    func perform(failingAt bad: Int) async throws -> [Bool] {
+      try await inParts(Array(0..<5), of: 2) { part in
+        if part.contains(bad) { throw CKError(.networkUnavailable) }
+        return part.map { $0 * 10 }
+      }.map { (try? $0.get()) != nil }
+    }
+    #expect(try await perform(failingAt: 2) == [true, true, false, false, true])
+    await #expect(throws: CKError.self) { try await perform(failingAt: 0) }
+  }
+
   @Test func savingAZoneTwiceSucceedsAndZonesAreOnesOwn() async throws {
     let saved = try await database.save(CKRecordZone(zoneID: zone))
     #expect(saved.zoneID == zone)

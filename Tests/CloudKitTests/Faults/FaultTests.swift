@@ -52,6 +52,18 @@ extension TestServer {
     #expect(rule.met == 1)
   }
 
+  /// A full quota takes no files, and does not stop what makes space.
+  @Test func aFullQuotaForAssetsStopsNoDeletion() async throws {
+    _ = try await database.save(note("old"))
+    let photo = note("photo")
+    photo["file"] = CKAsset(fileURL: try server.folder.file("photo", [1, 2, 3]))
+    try server.plan(#"{"when": {"operation": "assets/upload"}, "do": {"error": "QUOTA_EXCEEDED"}}"#)
+    let results = try await database.modifyRecords(
+      saving: [photo], deleting: [note("old").recordID], atomically: false)
+    #expect(code(of: results.saveResults[photo.recordID]) == .quotaExceeded)
+    #expect((try? results.deleteResults[note("old").recordID]?.get()) != nil)
+  }
+
   @Test func theWaitReachesTheApp() async throws {
     try server.plan(#"{"when": {"operation": "records/modify"}, "do": {"throttle": 13}}"#)
     do {

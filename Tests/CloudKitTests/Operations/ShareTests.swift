@@ -44,6 +44,37 @@ import Testing
     } catch { return (error as? CKError)?.code }
   }
 
+  /// What was joined is told, though another container cannot be reached any more.
+  @Test func whatWasAcceptedIsToldOfThoughTheRestFails() async throws {
+    let elsewhere = CKContainer("iCloud.other", on: alice.service).privateCloudDatabase
+    var urls: [URL] = []
+    for database in [alice.database, elsewhere] {
+      _ = try await database.save(zone)
+      let top = record("top", in: zone, title: "Top")
+      let share = CKShare(rootRecord: top)
+      share.publicPermission = .readOnly
+      for result in try await database.modifyRecords(saving: [top, share], deleting: []).saveResults.values {
+        _ = try result.get()
+      }
+      urls.append(try #require(share.url))
+    }
+    bob.network.before { [network = bob.network] request in
+      if request.url.contains("iCloud.other/") { network.cut() }
+    }
+    let partly = try await bob.container.shareMetadatas(for: urls)
+    let first = try #require(try partly[urls[0]]?.get())
+    #expect(CloudKitTests.code(of: partly[urls[1]]) == .networkUnavailable)
+    bob.network.before(nil)
+    bob.network.heal()
+    let second = try #require(try await bob.container.shareMetadatas(for: urls)[urls[1]]?.get())
+    bob.network.before { [network = bob.network] request in
+      if request.url.contains("iCloud.other/") { network.cut() }
+    }
+    let accepted = try await bob.container.accept([first, second])
+    #expect((try? accepted[first]?.get()) != nil)
+    #expect(CloudKitTests.code(of: accepted[second]) == .networkUnavailable)
+  }
+
   // 8.1, 8.3, 8.5
   @Test func shareAndRootAreSavedTogetherAndNameEachOther() async throws {
     let share = CKShare(rootRecord: root)
