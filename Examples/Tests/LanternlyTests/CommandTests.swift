@@ -194,6 +194,37 @@ struct CommandTests {
     #expect(try program.store().allAttachments().count == 1)
   }
 
+  /// Media that the first import lacked come with the next one, shown or not; what was taken out stays out.
+  @Test func aLaterImportBringsTheFilesThatWereMissing() async throws {
+    let path = try program.folder.write(
+      #"""
+      {"entries": [{"uuid": "0BDDD6CDA43C4A9AA2681517CC35AD9D", "creationDate": "2020-01-03T10:00:00Z",
+        "text": "no link", "photos": [{"identifier": "P1", "md5": "b", "type": "png"}]}]}
+      """#, to: "x/j.json")
+    #expect(await program.run("import", path).lines.first == "Imported: 1 entry, 0 attachments.")
+    try program.folder.write("photo", to: "x/photos/b.png")
+    #expect(await program.run("import", path).lines.first == "Imported: 0 entries, 1 attachment.")
+    #expect(try program.store().allAttachments().count == 1)
+    #expect(await program.run("edit", "0bddd6", "--detach", "b.png").output.hasPrefix("Changed"))
+    #expect(await program.run("import", path).lines.first == "Imported: 0 entries, 0 attachments.")
+    #expect(try program.store().allAttachments().isEmpty)
+  }
+
+  @Test func aCopyDoesNotDetachWhatIsItsOriginals() async throws {
+    let file = try program.folder.write("picture", to: "lake.png")
+    #expect(await program.run("new", "--text", "Lake", "--attach", file).code == 0)
+    let store = try program.store()
+    let original = try #require(try store.entries().first)
+    var copy = original.entry
+    copy.copyOf = original.id
+    try store.save(EntryID("c0"), base: nil, edited: copy, at: .now)
+    program.pass(seconds: 60)
+    #expect(await program.run("edit", "c0", "--detach", "lake.png").code == 0)
+    #expect(try store.stored(EntryID("c0"))?.entry.text == "Lake")
+    #expect(try store.attachments(of: original.id).count == 1)
+    #expect(try store.stored(original.id)?.entry == original.entry)
+  }
+
   /// C103: a deleted entry does not come back with the export it came from.
   @Test func whatWasDeletedStaysDeleted() async throws {
     let path = try program.folder.write(

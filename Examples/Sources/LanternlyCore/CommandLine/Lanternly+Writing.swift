@@ -36,20 +36,23 @@ extension Lanternly {
       edited.edited.written = now
     }
     let known = try store.attachments(of: stored.id)
-    let removed = try detached(from: known, id: stored.id)
+    let removed = try named("detach", among: known, id: stored.id)
+    // A kept text shows attachments of its original, which keeps them.
+    let detached = removed.filter { $0.entry == stored.id }
     let added = try adopt(arguments.all("attach"), to: stored.id, after: known.count)
     let draft = isPlainEdit ? try write(edited.text, for: stored.id) : Draft(text: givenText(over: edited.text))
     return try keeping(draft) {
       var text = Self.adding(added, to: draft.text)
       for attachment in removed { text = Self.removing(attachment, from: text) }
-      if text != edited.text { (edited.text, edited.edited.text) = (text, now) }
+      // An attachment that no text shows is an edit too, which a later import is not to undo.
+      if text != edited.text || !detached.isEmpty { (edited.text, edited.edited.text) = (text, now) }
       if text != stored.entry.text { edited.device = try store.deviceName() }
-      if edited == stored.entry && added.isEmpty && removed.isEmpty {
+      if edited == stored.entry && added.isEmpty {
         output.line(texts(.entryUnchanged))
         return .done
       }
       try store.save(
-        stored.id, base: stored.entry, edited: edited, adding: added, removing: removed.map(\.id), at: now)
+        stored.id, base: stored.entry, edited: edited, adding: added, removing: detached.map(\.id), at: now)
       output.line(texts(.entryChanged, Presentation.short(stored.id.name)))
       return .done
     }
@@ -147,8 +150,8 @@ extension Lanternly {
     }
   }
 
-  private func detached(from known: [StoredAttachment], id: EntryID) throws -> [Attachment] {
-    try arguments.all("detach").map { word in
+  private func named(_ option: String, among known: [StoredAttachment], id: EntryID) throws -> [Attachment] {
+    try arguments.all(option).map { word in
       let found = known.first { $0.attachment.fileName == word || $0.attachment.id.name.hasPrefix(word) }
       guard let found else {
         throw CommandFailure(.notFound, .attachmentNotFound, Presentation.short(id.name), word)
@@ -186,7 +189,7 @@ extension Lanternly {
   private func write(_ text: String, for id: EntryID) throws -> Draft {
     let editors = ["VISUAL", "EDITOR"].compactMap { surroundings.environment[$0] }
     guard let editor = editors.first(where: { !$0.isEmpty }) else { throw CommandFailure(.usage, .noEditor) }
-    let path = home.scratch("entry-\(Presentation.short(id.name))") + ".md"
+    let path = home.scratch(DiaryHome.draftPrefix(of: id)) + ".md"
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))
     let code = surroundings.edit(editor, path)
     guard code == 0 else { throw CommandFailure(.failure, .editorFailed, String(code), path) }

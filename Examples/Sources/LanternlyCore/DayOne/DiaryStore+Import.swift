@@ -81,23 +81,20 @@ extension DiaryRows {
     _ exported: DayOneEntry, _ attachments: [Attachment], at now: Moment, summary: inout ImportSummary
   ) throws {
     let id = exported.id
-    var attachments = attachments
-    switch decision(for: exported.entry, over: try entry(id)) {
+    let local = try entry(id)
+    switch decision(for: exported.entry, over: local) {
     case .add: summary.added += 1
     case .update: summary.updated += 1
-    case .unchanged, .keep:
-      // A first import may have come without the files that the text shows.
-      let text = try entry(id)?.text ?? ""
-      let lacking = attachments.filter { !text.contains("attachment:\($0.id.name)") }
-      for attachment in lacking { touchedFiles.insert(attachment.sha256) }
-      attachments.removeAll { lacking.contains($0) }
-      if decision(for: exported.entry, over: try entry(id)) == .keep {
-        summary.kept += 1
-      } else {
-        summary.unchanged += 1
-      }
-      try add(attachments, at: now, summary: &summary)
-      return
+    case .unchanged:
+      summary.unchanged += 1
+      // A first import may have come without the files.
+      return try add(attachments, at: now, summary: &summary)
+    case .keep:
+      summary.kept += 1
+      // What the text does not show may have been taken out here.
+      let shown = attachments.filter { local?.text.contains("attachment:\($0.id.name)") == true }
+      for attachment in attachments where !shown.contains(attachment) { touchedFiles.insert(attachment.sha256) }
+      return try add(shown, at: now, summary: &summary)
     }
     try put(id, exported.entry, reason: .imported, at: now)
     try connection.run(

@@ -18,6 +18,9 @@ package struct DiaryHome: Sendable {
   package var temporary: String { path + "/tmp" }
   package var files: AttachmentFiles { AttachmentFiles(root: path + "/attachments", temporary: temporary) }
 
+  /// How files of editors begin that hold a text of this entry.
+  static func draftPrefix(of id: EntryID) -> String { "entry-\(id.name.prefix(8))" }
+
   /// A new name below `tmp`, on the same file system as the attachments.
   package func scratch(_ prefix: String) -> String {
     "\(temporary)/\(prefix)-\(UUID().uuidString.lowercased())"

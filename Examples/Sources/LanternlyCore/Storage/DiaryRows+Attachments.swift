@@ -31,6 +31,14 @@ extension DiaryRows {
     try connection.query("SELECT \(Self.columns) FROM attachment ORDER BY name", as: Self.row)
   }
 
+  func attachmentsOfDeletedEntries() throws -> [StoredAttachment] {
+    try connection.query(
+      """
+      SELECT \(Self.columns) FROM attachment
+      WHERE entry IN (SELECT name FROM entry WHERE deleted = 1) ORDER BY name
+      """, as: Self.row)
+  }
+
   func put(_ stored: StoredAttachment) throws {
     let attachment = stored.attachment
     if let before = try self.attachment(attachment.id), before.attachment.sha256 != attachment.sha256 {
@@ -40,6 +48,10 @@ extension DiaryRows {
       "INSERT OR REPLACE INTO attachment (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", attachment.id.name,
       attachment.entry.name, attachment.order, attachment.kind.rawValue, attachment.fileName, attachment.byteCount,
       attachment.sha256, stored.hasFile, stored.systemFields)
+    // A file that came for one is there for all that have the same.
+    if stored.hasFile {
+      try connection.run("UPDATE attachment SET has_file = 1 WHERE sha256 = ? AND has_file = 0", attachment.sha256)
+    }
   }
 
   func remove(_ attachment: Attachment) throws {
@@ -47,21 +59,32 @@ extension DiaryRows {
     try connection.run("DELETE FROM attachment WHERE name = ?", attachment.id.name)
   }
 
-  /// Gives an entry attachments of its own for those of another one that its text shows.
-  func copyAttachments(from original: EntryID, to copy: EntryID, at now: Moment) throws {
-    guard var entry = try entry(copy) else { return }
-    let text = entry.text
-    for var stored in try attachments(of: original) where text.contains("attachment:\(stored.attachment.id.name)") {
+  /// Gives an entry attachments of its own for some of another one's.
+  /// - Returns: The text with its own in their place.
+  func copyAttachments(
+    _ originals: [StoredAttachment], to copy: EntryID, in text: String, at now: Moment
+  ) throws -> String {
+    var text = text
+    for var stored in originals {
       let id = AttachmentID.copied(stored.attachment.id, to: copy)
-      entry.text = entry.text.replacingOccurrences(of: stored.attachment.id.name, with: id.name)
+      text = text.replacingOccurrences(of: stored.attachment.id.name, with: id.name)
+      guard try attachment(id) == nil else { continue }
       stored.attachment.id = id
       stored.attachment.entry = copy
       stored.systemFields = nil
       try put(stored)
       try enqueue(id.name, .attachment, .save, at: now)
     }
-    if entry.text == text { return }
-    entry.edited.text = max(now, entry.edited.text)
+    return text
+  }
+
+  /// Lets a kept text have attachments of its own for those of its original that it shows, before these go.
+  func keepAttachments(_ originals: [StoredAttachment], shownBy copy: EntryID, at now: Moment) throws {
+    guard var entry = try entry(copy) else { return }
+    let shown = originals.filter { entry.text.contains("attachment:\($0.attachment.id.name)") }
+    let text = try copyAttachments(shown, to: copy, in: entry.text, at: now)
+    if text == entry.text { return }
+    (entry.text, entry.edited.text) = (text, max(now, entry.edited.text))
     try put(copy, entry, reason: .resolved, at: now)
     try enqueue(copy, at: now)
   }

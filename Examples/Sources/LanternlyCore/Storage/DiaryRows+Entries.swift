@@ -58,6 +58,8 @@ extension DiaryRows {
         copy_of = excluded.copy_of, fields = excluded.fields
       """, id.name, entry.written.moment.milliseconds, entry.isDeleted, entry.copyOf?.name,
       try StoredJSON.text(entry))
+    // Of an entry that is not shown there is nothing to settle.
+    if entry.isDeleted { try connection.run("DELETE FROM conflict WHERE entry = ?", id.name) }
   }
 
   /// Notes what the server holds.

@@ -22,7 +22,7 @@ package enum DiaryConflict: Hashable, Sendable {
 package enum ConflictChoice: String, Sendable {
   /// The text in the entry; the copy goes.
   case original
-  /// The copy's text moves into the entry.
+  /// The copy's text moves into the entry, with the attachments that the copy was given.
   case copy
   /// Two entries from now on.
   case both
@@ -72,7 +72,7 @@ extension DiaryStore {
       let first = try rows.entry(original)
       // Without its original there is nothing to choose from.
       guard var entry = first, !entry.isDeleted, choice != .both else {
-        try rows.copyAttachments(from: original, to: copy, at: now)
+        try rows.keepAttachments(rows.attachments(of: original), shownBy: copy, at: now)
         kept = try rows.entry(copy) ?? kept
         (kept.copyOf, kept.edited.copyOf) = (nil, now)
         try rows.put(copy, kept, reason: .resolved, at: now)
@@ -80,7 +80,8 @@ extension DiaryStore {
         return true
       }
       if choice == .copy {
-        (entry.text, entry.edited.text, entry.device) = (kept.text, now, kept.device)
+        let text = try rows.copyAttachments(rows.attachments(of: copy), to: original, in: kept.text, at: now)
+        (entry.text, entry.edited.text, entry.device) = (text, now, kept.device)
         try rows.put(original, entry, reason: .resolved, at: now)
         try rows.enqueue(original, at: now)
       } else {

@@ -100,6 +100,10 @@ extension DiaryStore {
         let merge = EntryMerge.merge(id: id, base: base, mine: edited, theirs: current)
         try rows.put(id, merge.entry, reason: .edited, at: now)
         try rows.keepFork(merge, at: now)
+        if merge.isDeletionUndone {
+          try rows.noteConflict("deletion", entry: id, version: nil, at: now)
+          try rows.sendAttachmentsAgain(of: id, at: now)
+        }
       } else {
         try rows.put(id, edited, reason: .edited, at: now)
       }
@@ -111,6 +115,9 @@ extension DiaryStore {
       }
       for id in removed {
         guard let stored = try rows.attachment(id) else { continue }
+        for copy in try rows.copies(of: stored.attachment.entry) {
+          try rows.keepAttachments([stored], shownBy: copy, at: now)
+        }
         try rows.remove(stored.attachment)
         try rows.enqueue(id.name, .attachment, .delete, at: now)
       }
@@ -123,7 +130,8 @@ extension DiaryStore {
   package func delete(_ id: EntryID, device: String, at now: Moment) throws -> Bool {
     try write { rows in
       guard let entry = try rows.entry(id), !entry.isDeleted else { return false }
-      for copy in try rows.copies(of: id) { try rows.copyAttachments(from: id, to: copy, at: now) }
+      let attachments = try rows.attachments(of: id)
+      for copy in try rows.copies(of: id) { try rows.keepAttachments(attachments, shownBy: copy, at: now) }
       try rows.delete(id, entry, device: device, at: now)
       return true
     }
@@ -133,7 +141,6 @@ extension DiaryStore {
 extension DiaryRows {
   func delete(_ id: EntryID, _ entry: Entry, device: String, at now: Moment) throws {
     try put(id, entry.deleted(at: now, device: device), reason: .deleted, at: now)
-    try connection.run("DELETE FROM conflict WHERE entry = ?", id.name)
     try enqueue(id, at: now)
   }
 

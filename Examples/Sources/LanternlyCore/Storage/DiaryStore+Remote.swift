@@ -159,6 +159,7 @@ extension DiaryRows {
     try connection.run("UPDATE entry SET ancestor = NULL, system_fields = NULL, changed_at = NULL, sent = NULL")
     try connection.run("UPDATE attachment SET system_fields = NULL")
     try connection.run("DELETE FROM outbox")
+    for stored in try attachmentsOfDeletedEntries() { try remove(stored.attachment) }
     try connection.run("DELETE FROM entry WHERE deleted = 1")
     try set("zone-made", nil)
   }
@@ -166,7 +167,8 @@ extension DiaryRows {
   fileprivate func sendEverything(at now: Moment) throws {
     let entries = try connection.query("SELECT name FROM entry ORDER BY name") { $0.text(0) }
     for name in entries { try enqueue(name, .entry, .save, at: now) }
-    for stored in try allAttachments() where stored.hasFile {
+    // One whose entry never came here goes with it, from a device that has it.
+    for stored in try allAttachments() where try stored.hasFile && entry(stored.attachment.entry) != nil {
       try enqueue(stored.attachment.id.name, .attachment, .save, at: now)
     }
   }
@@ -255,16 +257,14 @@ extension DiaryRows {
 
   private func merge(_ local: StoredEntry, with remote: RemoteEntry, at now: Moment) throws -> [DiaryChange] {
     let id = remote.id
-    // Two devices that imported the same export begin from what it said.
-    let isSameImport = local.imported != nil && local.imported?.origin?.source == remote.entry.origin?.source
-    let base = local.ancestor ?? (isSameImport ? local.imported : nil)
+    let base = local.ancestor ?? Self.commonImport(local, remote)
     let merge = EntryMerge.merge(id: id, base: base, mine: local.entry, theirs: remote.entry)
     // What the server holds is taken byte for byte where it is the same.
     let isServers = merge.entry == remote.entry
     try put(id, isServers ? remote.entry : merge.entry, reason: .merged, at: now)
     try acknowledge(remote)
     if isServers { try dequeue(id.name) } else { try enqueue(id, at: now) }
-    for loss in merge.losses where loss.field != .text {
+    for loss in merge.losses where loss.field != .text && !merge.entry.isDeleted {
       let version = try keep(loss.version, of: id, reason: .merged, at: now)
       try noteConflict("value", entry: id, field: loss.field.rawValue, version: version, at: now)
     }
@@ -277,6 +277,15 @@ extension DiaryRows {
     if let fork = merge.fork { return [.forked(id, copy: fork.id)] }
     if merge.entry == local.entry { return [] }
     return [merge.entry.isDeleted ? .deleted(id) : .merged(id)]
+  }
+
+  /// Two devices that imported the same entry begin from what was imported, if the server's is of that export or a later one.
+  /// An older one there never knew what this device's says.
+  private static func commonImport(_ local: StoredEntry, _ remote: RemoteEntry) -> Entry? {
+    guard let imported = local.imported, let mine = imported.origin, let theirs = remote.entry.origin,
+      mine.source == theirs.source, mine.modified <= theirs.modified
+    else { return nil }
+    return imported
   }
 
   func sendAttachmentsAgain(of id: EntryID, at now: Moment) throws {
@@ -318,32 +327,42 @@ extension DiaryRows {
       try dequeue(id.name)
       return []
     }
-    let owner = try entry(stored.attachment.entry)
-    let isShown = owner.map { !$0.isDeleted && $0.text.contains("attachment:\(id.name)") } ?? false
-    if isShown && stored.hasFile {
-      // A text that was kept still shows it.
+    if try stored.hasFile && isNeeded(stored.attachment) {
       stored.systemFields = nil
       try put(stored)
-      try enqueue(id.name, .attachment, .save, at: now)
+      if try entry(stored.attachment.entry)?.isDeleted == false {
+        try enqueue(id.name, .attachment, .save, at: now)
+      }
       return []
+    }
+    for copy in try copies(of: stored.attachment.entry) where stored.hasFile {
+      try keepAttachments([stored], shownBy: copy, at: now)
     }
     try remove(stored.attachment)
     try dequeue(id.name)
     return [.attachmentRemoved(id, entry: stored.attachment.entry)]
   }
 
+  /// Whether an attachment that another device deleted stays: a text that was kept still shows it, an edit that won over a
+  /// deletion sends it again, or its entry is open in an editor and may come back.
+  private func isNeeded(_ attachment: Attachment) throws -> Bool {
+    guard let owner = try entry(attachment.entry) else { return false }
+    if owner.isDeleted { return isBeingEdited(attachment.entry) }
+    return try owner.text.contains("attachment:\(attachment.id.name)")
+      || pending(attachment.id.name)?.change == .save
+  }
+
+  /// Whether the entry is open in an editor, or one left words of it behind.
+  private func isBeingEdited(_ id: EntryID) -> Bool {
+    let names = (try? Folder.names(in: files.temporary)) ?? []
+    return names.contains { $0.hasPrefix(DiaryHome.draftPrefix(of: id)) }
+  }
+
   func removeAttachmentsOfDeletedEntries() throws {
-    let names = try connection.query(
-      """
-      SELECT a.name FROM attachment a JOIN entry e ON e.name = a.entry
-      WHERE e.deleted = 1 AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.record = e.name)
-      ORDER BY a.name
-      """
-    ) { AttachmentID($0.text(0)) }
-    for id in names {
-      guard let stored = try attachment(id) else { continue }
+    for stored in try attachmentsOfDeletedEntries() where try pending(stored.attachment.entry.name) == nil {
+      if isBeingEdited(stored.attachment.entry) { continue }
       try remove(stored.attachment)
-      try dequeue(id.name)
+      try dequeue(stored.attachment.id.name)
     }
   }
 }

@@ -1,0 +1,169 @@
+import Foundation
+import Testing
+
+@testable import LanternlyCore
+
+/// What becomes of files when entries are edited, deleted and forked on several devices.
+struct AttachmentConvergenceTests {
+  /// An entry on both devices, with one attachment that its text shows or not.
+  private static func pair(text: String) throws -> (Device, Device, Relay, EntryID) {
+    let (phone, laptop, relay, id) = try Relay.pair()
+    let base = try #require(try phone.store.stored(id)).entry
+    var entry = base
+    entry.text = text
+    try phone.store.save(id, base: base, edited: entry, adding: [try phone.attachment("a1", of: id)], at: phone.now)
+    try Relay.settle([phone, laptop], relay)
+    laptop.clock = 5000
+    // The relay brings no bytes.
+    _ = try laptop.attachment("a1", of: id)
+    return (phone, laptop, relay, id)
+  }
+
+  private static func fork(_ text: String) throws -> (Device, Device, Relay, EntryID, copy: EntryID) {
+    let (phone, laptop, relay, id) = try pair(text: "base \(text)")
+    try phone.setText(id, "phone \(text)")
+    try laptop.setText(id, "laptop \(text)")
+    try Relay.settle([phone, laptop], relay)
+    guard case .texts(_, let copy)? = try laptop.store.conflicts().first else { throw NoConflict() }
+    return (phone, laptop, relay, id, copy)
+  }
+
+  private struct NoConflict: Error {}
+
+  private func attach(_ names: [String], to id: EntryID, shown: Bool, on device: Device) throws {
+    let base = try #require(try device.store.stored(id)).entry
+    var entry = base
+    if shown { entry.text += names.map { " ![](attachment:\($0))" }.joined() }
+    let attachments = try names.map { try device.attachment($0, of: id) }
+    try device.store.save(id, base: base, edited: entry, adding: attachments, at: device.now)
+  }
+
+  private func detach(_ name: String, from id: EntryID, text: String, on device: Device) throws {
+    device.clock += 1
+    let base = try #require(try device.store.stored(id)).entry
+    var entry = base
+    (entry.text, entry.edited.text) = (text, device.now)
+    try device.store.save(id, base: base, edited: entry, removing: [AttachmentID(name)], at: device.now)
+  }
+
+  private func isWhole(_ devices: [Device], _ relay: Relay) throws {
+    for device in devices {
+      #expect(try device.store.outbox().isEmpty)
+      for stored in try device.store.allAttachments() {
+        #expect(device.store.home.files.contains(sha256: stored.attachment.sha256))
+      }
+      for (id, entry) in try device.shown {
+        let here = Set(try device.store.attachments(of: id).map(\.attachment.id.name))
+        let linked = Set(entry.text.matches(of: /attachment:(\w+)/).map { String($0.1) })
+        #expect(linked.isSubset(of: here), "\(entry.text)")
+      }
+    }
+    #expect(try devices[0].shown == devices[1].shown)
+    let names = try devices.map { Set(try $0.store.allAttachments().map(\.attachment.id)) }
+    #expect(names[0] == names[1])
+    #expect(names[0] == Set(relay.attachments.keys))
+  }
+
+  /// C44: the copy's text is chosen, with all that was attached to it.
+  @Test(arguments: [true, false]) func aChosenCopyBringsItsAttachments(isShown: Bool) throws {
+    let (phone, laptop, relay, id, copy) = try Self.fork("")
+    try attach(["p1", "p2"], to: copy, shown: isShown, on: laptop)
+    for name in ["p1", "p2"] { _ = try phone.attachment(name, of: copy) }
+    try Relay.settle([phone, laptop], relay)
+    #expect(try laptop.store.settleTexts(copy, keep: .copy, device: "laptop", at: Moment(seconds: 9000)))
+    try Relay.settle([phone, laptop], relay)
+    try isWhole([phone, laptop], relay)
+    #expect(try phone.shown.count == 1)
+    #expect(try phone.store.attachments(of: id).count == 3)
+    #expect(try phone.shown[id]?.text.hasPrefix("phone") == true)
+    #expect(try phone.store.conflictCount() == 0)
+  }
+
+  @Test func aKeptTextKeepsAPictureThatItsOriginalLost() throws {
+    let (phone, laptop, relay, id, copy) = try Self.fork("![](attachment:a1)")
+    try detach("a1", from: id, text: "no picture", on: phone)
+    try Relay.settle([phone, laptop], relay)
+    try isWhole([phone, laptop], relay)
+    #expect(try laptop.store.allAttachments().map(\.attachment.entry) == [copy])
+  }
+
+  /// C18: pictures of imported entries are often not in the text.
+  @Test func anEditThatWinsOverADeletionKeepsWhatTheTextDoesNotShow() throws {
+    let (phone, laptop, relay, id) = try Self.pair(text: "base")
+    #expect(try phone.store.delete(id, device: "phone", at: Moment(seconds: 4000)))
+    for _ in 0..<3 { try phone.send(to: relay) }
+    #expect(relay.attachments.isEmpty)
+    try laptop.setText(id, "base, and more")
+    try Relay.settle([phone, laptop], relay)
+    #expect(try phone.shown[id]?.text == "base, and more")
+    #expect(try laptop.store.attachments(of: id).map(\.attachment.id.name) == ["a1"])
+    #expect(relay.attachments.count == 1)
+    #expect(try laptop.store.conflictCount() == 1)
+  }
+
+  /// A deletion arrives while the entry is open in an editor here.
+  @Test(arguments: [true, false]) func anOpenEditorKeepsThePicturesOfItsEntry(isEdited: Bool) throws {
+    let (phone, laptop, relay, id) = try Self.pair(text: "base")
+    let base = try #require(try laptop.store.stored(id)).entry
+    let draft = laptop.store.home.scratch(DiaryHome.draftPrefix(of: id)) + ".md"
+    #expect(FileManager.default.createFile(atPath: draft, contents: Data("base".utf8)))
+    #expect(try phone.store.delete(id, device: "phone", at: Moment(seconds: 4000)))
+    for _ in 0..<3 { try phone.send(to: relay) }
+    try laptop.fetch(from: relay)
+    #expect(try laptop.shown.isEmpty)
+    if isEdited {
+      var entry = base
+      (entry.text, entry.edited.text) = ("base, and more", laptop.now)
+      try laptop.store.save(id, base: base, edited: entry, at: laptop.now)
+    }
+    unlink(draft)
+    _ = try phone.write("another", id: "e2")
+    try Relay.settle([phone, laptop], relay)
+    #expect(try laptop.store.allAttachments().count == (isEdited ? 1 : 0))
+    #expect(relay.attachments.count == (isEdited ? 1 : 0))
+    #expect(try laptop.store.conflictCount() == (isEdited ? 1 : 0))
+    #expect(try phone.shown[id]?.text == (isEdited ? "base, and more" : nil))
+    #expect(try laptop.store.outbox().isEmpty)
+  }
+
+  /// Another account, or a zone that was removed: the picture of a deleted entry has no entry to go with.
+  @Test func aDeletedEntrysPictureIsNotSentAnew() throws {
+    let (phone, _, _, id) = try Self.pair(text: "base")
+    let sha256 = try #require(try phone.store.allAttachments().first).attachment.sha256
+    #expect(try phone.store.delete(id, device: "phone", at: phone.now))
+    try phone.store.forgetEverything(at: phone.now)
+    #expect(try phone.store.outbox().isEmpty)
+    #expect(try phone.store.allAttachments().isEmpty)
+    #expect(!phone.store.home.files.contains(sha256: sha256))
+  }
+
+  /// An attachment may come before its entry, which may be one that cannot be read yet.
+  @Test func aPictureWhoseEntryIsNotHereIsNotSentAnew() throws {
+    let (phone, _, relay, _) = try Self.pair(text: "base")
+    var changes = RemoteChanges()
+    changes.attachments = [try #require(relay.remote(AttachmentID("a1")))]
+    changes.attachments[0].attachment.entry = EntryID("elsewhere")
+    _ = try phone.store.apply(changes, device: "phone", at: phone.now)
+    try phone.store.forgetEverything(at: phone.now)
+    #expect(try phone.store.outbox().map(\.record) == ["e1"])
+    #expect(try phone.store.allAttachments().count == 1)
+  }
+
+  @Test func aCopiedPictureGetsItsFileWithItsOriginal() throws {
+    let (phone, _, relay, id, copy) = try Self.fork("![](attachment:a1)")
+    let tablet = try Device("tablet")
+    var changes = relay.changes(after: 0)
+    changes.attachments[0].hasFile = false
+    _ = try tablet.store.apply(changes, device: "tablet", at: tablet.now)
+    #expect(try tablet.store.settleTexts(copy, keep: .both, device: "tablet", at: Moment(seconds: 9000)))
+    #expect(try tablet.store.attachmentsWithoutFile().count == 2)
+    _ = try tablet.attachment("a1", of: id)
+    changes = RemoteChanges()
+    changes.attachments = [try #require(relay.remote(AttachmentID("a1")))]
+    _ = try tablet.store.apply(changes, device: "tablet", at: tablet.now)
+    #expect(try tablet.store.attachmentsWithoutFile().isEmpty)
+    try Relay.settle([phone, tablet], relay)
+    #expect(try tablet.store.outbox().isEmpty)
+    #expect(relay.attachments.count == 2)
+  }
+}
