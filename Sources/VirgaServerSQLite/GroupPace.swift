@@ -5,22 +5,25 @@
 /// alone never waits.
 struct GroupPace {
   private var expectedCount = 1
-  private var commit: Duration = .zero
+  /// How long the last commits took, the newest one most; `nil` before the first.
+  private var commit: Duration?
 
   private static let quickCommit: Duration = .milliseconds(1)
 
   /// Whether callers have come one by one lately, and the disk takes no longer than a few changes of thread.
-  var isQuickForOne: Bool { expectedCount == 1 && commit < Self.quickCommit }
+  var isQuickForOne: Bool { expectedCount == 1 && (commit ?? .seconds(1)) < Self.quickCommit }
 
   /// - Returns: zero if the group has as many jobs as the last one, or took its time.
   func wait(performedCount: Int, elapsed: Duration) -> Duration {
     if performedCount >= expectedCount { return .zero }
-    return max(.zero, min(commit / 2, .milliseconds(2)) - elapsed)
+    return max(.zero, min((commit ?? .zero) / 2, .milliseconds(2)) - elapsed)
   }
 
-  mutating func note(jobCount: Int, commit duration: Duration) {
+  /// - Parameter duration: `nil` if there was nothing to make durable.
+  mutating func note(jobCount: Int, commit duration: Duration?) {
     // Rounded down, so that a caller who stays alone is expected alone after a few commits.
     expectedCount = max(1, (expectedCount + jobCount) / 2)
-    commit = (commit * 3 + duration) / 4
+    guard let duration else { return }
+    commit = commit.map { ($0 * 3 + duration) / 4 } ?? duration
   }
 }

@@ -17,7 +17,8 @@ enum LogFile {
     guard file >= 0 else { return }
     defer { close(file) }
     var space = statvfs()
-    guard fstatvfs(file, &space) == 0, Int64(space.f_bavail) * Int64(space.f_frsize) / partOfFreeSpace >= bytes
+    guard fstatvfs(file, &space) == 0,
+      Int64(clamping: space.f_bavail) / partOfFreeSpace >= bytes / Int64(clamping: max(1, space.f_frsize))
     else { return }
     let end = ContinuousClock.now + time
     let zeros = [UInt8](repeating: 0, count: pieceBytes)

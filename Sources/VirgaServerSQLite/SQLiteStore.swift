@@ -67,6 +67,7 @@ public final class SQLiteStore: Store {
       let readers = try (0..<max(1, options.readerCount)).map { _ in
         Reader(try Self.openReader(folder), queue: reads, state: state)
       }
+      let callersReader = Reader(try Self.openReader(folder), queue: reads, state: state)
       let checkpointer = Checkpointer(try Self.openCheckpointer(folder), queue: checkpoints, state: state)
       nonisolated(unsafe) let writer = Writer(
         connection, queue: writes, checkpoints: checkpoints, state: state, options: options)
@@ -77,7 +78,7 @@ public final class SQLiteStore: Store {
       threads.append(WorkerThread("virga-tidy") { checkpointer.run() })
       threads.append(WorkerThread("virga-write") { writer.run() })
       self.threads = Mutex(threads)
-      callers = Mutex(Reader(try Self.openReader(folder), queue: reads, state: state))
+      callers = Mutex(callersReader)
       self.writer = writer
       self.folder = folder
       self.state = state
@@ -121,7 +122,14 @@ public final class SQLiteStore: Store {
     } fail: {
       completion(.failure($0))
     }
-    if mayBlock, writes.takeTurnIfIdle(), let writer, writer.runOnCaller(job) { return }
+    if mayBlock, writes.takeTurnIfIdle() {
+      let answers = writer?.performOnCaller(job)
+      writes.endTurn()
+      if let answers {
+        for answer in answers { answer() }
+        return
+      }
+    }
     refuse(writes.push(job), job.fail)
   }
 

@@ -10,9 +10,9 @@ final class StoreState: Sendable {
   /// Threads add to the counters after each piece of work.
   func count(_ change: (inout SQLiteStore.Counters) -> Void) { counters.withLock { change(&$0) } }
 
-  /// Nanoseconds that the last small reads took, the newest one most.
-  private let smallRead = Atomic<Int64>(0)
   private static let quickRead: Duration = .milliseconds(1)
+  /// Nanoseconds that the last small reads took, the newest one most; slow until one was measured.
+  private let smallRead = Atomic(quickRead.nanoseconds)
 
   /// Whether what a small read needs is mostly in memory, so that it takes less than a change of thread or two.
   var readsAreQuick: Bool { smallRead.load(ordering: .relaxed) < Self.quickRead.nanoseconds }

@@ -49,18 +49,12 @@ final class Writer {
     }
   }
 
-  /// Performs the job on the thread of its caller, who has the turn, if that is quicker than two changes of thread. If not,
-  /// ends the turn.
-  /// - Returns: Whether it was performed and answered.
-  func runOnCaller(_ job: WriteJob) -> Bool {
-    guard pace.isQuickForOne, !logIsFull else {
-      queue.endTurn()
-      return false
-    }
-    let answers = performGroup(startingWith: job)
-    queue.endTurn()
-    for answer in answers { answer() }
-    return true
+  /// Performs a job on the thread of its caller, who has the turn, and nothing else, if that is quicker than two changes of
+  /// thread.
+  /// - Returns: What tells the caller; `nil` if the job is one for the writer's thread.
+  func performOnCaller(_ job: WriteJob) -> [@Sendable () -> Void]? {
+    guard pace.isQuickForOne, !logIsFull else { return nil }
+    return performGroup(startingWith: job, isAlone: true)
   }
 
   // MARK: A group
@@ -71,10 +65,11 @@ final class Writer {
     let succeed: @Sendable () -> Void
   }
 
-  /// Performs the job and those that come meanwhile.
+  /// Performs the job and, unless it is to be alone, those that come meanwhile.
   /// - Returns: What tells the callers.
-  private func performGroup(startingWith first: WriteJob) -> [@Sendable () -> Void] {
+  private func performGroup(startingWith first: WriteJob, isAlone: Bool = false) -> [@Sendable () -> Void] {
     let (statements, rows) = (connection.statementCount, connection.rowCount)
+    let changes = connection.totalChangeCount
     let start = clock.now
     var performed: [Performed] = []
     var answers: [@Sendable () -> Void] = []
@@ -93,13 +88,15 @@ final class Writer {
         answers.append { job.fail(error) }
         break
       }
+      if isAlone { break }
       let elapsed = clock.now - start
       if count >= options.jobsPerCommitMax || elapsed >= options.timePerCommitMax { break }
       next = queue.take(atMost: 1, waiting: pace.wait(performedCount: count, elapsed: elapsed)).first
     }
     let commitStart = clock.now
     if failure == nil && !performed.isEmpty { failure = commit() }
-    pace.note(jobCount: count, commit: clock.now - commitStart)
+    // A commit of nothing says nothing of the disk.
+    pace.note(jobCount: count, commit: connection.totalChangeCount == changes ? nil : clock.now - commitStart)
     state.count {
       $0.writes += count
       $0.commits += failure == nil && !performed.isEmpty ? 1 : 0

@@ -60,6 +60,10 @@ struct StoreCallerTests {
     return outcome
   }
 
+  private func sequence() async throws -> Int {
+    Int(try #require(try await store.reading(mayBlock: true) { try $0.zone("Notes", in: diary) }).sequence)
+  }
+
   /// Makes the last commits quick, whatever the disk did before.
   private func makeQuick() async throws {
     // A disk that needs a millisecond for each commit has none of this; nothing is to be seen on it.
@@ -68,19 +72,19 @@ struct StoreCallerTests {
 
   @Test func aWriteOnItsCallersThreadIsAnsweredBeforeTheCallReturns() async throws {
     try await makeQuick()
-    let before = try #require(try read().value())
+    let before = try await sequence()
     let outcome = count()
     guard outcome.isAnswered else { return print("skipped: the disk is too slow for it") }
     #expect(outcome.ranHere)
     #expect(try outcome.value() == before + 1)
-    #expect(try read().value() == before + 1, "it was not committed")
+    #expect(try await sequence() == before + 1, "it was not committed")
     #expect(!count(mayBlock: false).ranHere)
   }
 
   @Test func aBodyThatThrowsIsUndone() async throws {
     struct Stop: Error {}
     try await makeQuick()
-    let before = try #require(try read().value())
+    let before = try await sequence()
     let outcome = count(throwing: Stop())
     guard outcome.isAnswered else { return print("skipped: the disk is too slow for it") }
     #expect(throws: Stop.self) { try outcome.value() }
@@ -90,7 +94,7 @@ struct StoreCallerTests {
 
   @Test func whoComesWhileOthersWriteWaitsBehindThem() async throws {
     try await makeQuick()
-    let before = try #require(try read().value())
+    let before = try await sequence()
     let gate = Gate()
     gate.close(store)
     let first = count(mayBlock: false)
@@ -102,9 +106,33 @@ struct StoreCallerTests {
     #expect(try second.value() == before + 2)
   }
 
+  /// What came meanwhile may be large.
+  @Test func aCallerPerformsItsOwnWriteOnly() async throws {
+    try await makeQuick()
+    let other = Outcome()
+    let mine = Outcome()
+    store.write(mayBlock: true) { [store] _ in
+      mine.noteBody()
+      store.write(mayBlock: true) { _ in
+        other.noteBody()
+        return 0
+      } completion: {
+        other.note($0)
+      }
+      return 0
+    } completion: {
+      mine.note($0)
+    }
+    guard mine.isAnswered && mine.ranHere else { return print("skipped: the disk is too slow for it") }
+    try await store.writing { _ in }
+    #expect(other.isAnswered && !other.ranHere)
+  }
+
   @Test func aSmallReadRunsOnItsCallersThreadBesideAWriteThatLasts() async throws {
     let gate = Gate()
     gate.close(store)
+    // The first one shows how quick the disk is.
+    _ = try await store.reading(mayBlock: true) { try $0.databases() }
     let outcome = read()
     #expect(outcome.isAnswered && outcome.ranHere)
     gate.open()

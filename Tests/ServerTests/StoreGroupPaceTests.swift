@@ -37,11 +37,18 @@ struct StoreGroupPaceTests {
       for count in jobCounts { pace.note(jobCount: count, commit: commit) }
       return pace.isQuickForOne
     }
-    #expect(isQuick([], .zero))
+    #expect(!isQuick([], .zero), "nothing is known of the disk yet")
     #expect(isQuick([1, 1, 1], .microseconds(200)))
     #expect(!isQuick([8, 8, 8], .microseconds(200)))
     #expect(isQuick([8, 8, 8, 1, 1, 1, 1], .microseconds(200)))
     #expect(!isQuick([1], .seconds(1)), "one slow commit is enough")
     #expect(!isQuick(Array(repeating: 1, count: 20), .milliseconds(2)))
+  }
+
+  @Test func aCommitOfNothingSaysNothingOfTheDisk() {
+    var pace = GroupPace()
+    pace.note(jobCount: 1, commit: .milliseconds(10))
+    for _ in 0..<20 { pace.note(jobCount: 1, commit: nil) }
+    #expect(!pace.isQuickForOne)
   }
 }

@@ -38,13 +38,15 @@ extension Front {
       return try await runWhileReading(body, context, encode)
     }
     let call = try Call(decoding: body, for: operation)
-    return call.isLargeWrite ? try await runLarge(call, context, encode) : encode(try await run(call, context))
+    if call.isLargeWrite { return try await runLarge(call, context, encode) }
+    return encode(try await run(call, context, mayBlock: !Self.mayBeginEarly(body)))
   }
 
-  func run(_ call: Call, _ context: CallContext) async throws -> Reply {
+  /// - Parameter mayBlock: Whether the loop may perform the call itself if it is a small one.
+  func run(_ call: Call, _ context: CallContext, mayBlock: Bool = false) async throws -> Reply {
     if call.operation.isReadOnly {
       do {
-        return try await store.read(mayBlock: call.isSmallRead) { [service] transaction in
+        return try await store.read(mayBlock: mayBlock && call.isSmallRead) { [service] transaction in
           var context = context
           return try service.read(call, in: transaction, context: &context)
         }
@@ -52,7 +54,9 @@ extension Front {
         // The first query of its kind makes an index.
       }
     }
-    let (reply, wakes) = try await write(call, context) { try await store.write(mayBlock: call.isSmallSave, $0) }
+    // In the databases of others one save may concern many.
+    let mayBlock = mayBlock && context.endpoint.scope == .private && call.isSmallSave
+    let (reply, wakes) = try await write(call, context) { try await store.write(mayBlock: mayBlock, $0) }
     wake(wakes)
     return reply
   }
@@ -108,10 +112,13 @@ extension Call {
     if case .recordsModify(let request) = self { request.operations.count >= Self.manyOperations } else { false }
   }
 
-  /// Whether performing it takes no longer than a change of thread or two. A deletion may take many records along.
+  /// Whether performing it takes no longer than a change of thread or two. A deletion may take many records along, a new
+  /// parent moves all that is below, a share concerns others, and assets are looked for in older versions.
   fileprivate var isSmallSave: Bool {
-    guard case .recordsModify(let request) = self else { return false }
-    return request.operations.count < Self.manyOperations && !request.operations.contains { $0.kind.isDelete }
+    guard case .recordsModify(let request) = self, request.operations.count < Self.manyOperations else { return false }
+    return request.operations.allSatisfy { operation in
+      !operation.kind.isDelete && operation.record.isPlain
+    }
   }
 
   /// The same for reads, if what they need is in memory.
@@ -125,4 +132,17 @@ extension Call {
   }
 
   private static var manyOperations: Int { 32 }
+}
+
+extension RecordChange {
+  /// Whether it touches no other record, and no file.
+  fileprivate var isPlain: Bool {
+    type != .share && share == nil && parent == .unchanged && !createShortGUID
+      && !fields.contains { change in
+        switch change.field?.value {
+        case .asset, .assetList: true
+        default: false
+        }
+      }
+  }
 }

@@ -99,15 +99,17 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   func post(_ work: @escaping @Sendable () -> Void) { leave(.work(work)) }
 
   private func leave(_ errand: Errand) {
-    inbox.withLock { inbox in
-      guard !inbox.isClosed else { return }
+    let wasAsleep = inbox.withLock { inbox in
+      guard !inbox.isClosed else { return false }
       inbox.errands.append(errand)
-      guard inbox.isAsleep else { return }
-      inbox.isAsleep = false
-      var one: UInt64 = 1
-      // It fails only when the counter is full, and then the loop is awake.
-      _ = write(wakeUpDescriptor, &one, MemoryLayout<UInt64>.size)
+      defer { inbox.isAsleep = false }
+      return inbox.isAsleep
     }
+    // Outside the lock, which the loop wants first of all when it wakes.
+    guard wasAsleep else { return }
+    var one: UInt64 = 1
+    // It fails only when the counter is full, and then the loop is awake.
+    _ = write(wakeUpDescriptor, &one, MemoryLayout<UInt64>.size)
   }
 
   var isOnLoop: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
