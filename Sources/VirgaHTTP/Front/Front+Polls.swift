@@ -33,8 +33,19 @@ extension Front {
 
   /// The oldest notification that no other poll is delivering.
   private func takeNotification(_ token: String) async throws -> NotificationRow? {
-    let rows = try await store.read { try $0.notifications(for: token, limit: Limits.notificationsPerTokenMax) }
-    return rows.first { polls.claim($0.id) }
+    while true {
+      let rows = try await store.read { try $0.notifications(for: token, limit: Limits.notificationsPerTokenMax) }
+      guard let row = rows.first(where: { polls.claim($0.id) }) else { return nil }
+      // Another poll may have delivered it since the look, and claims nothing any more.
+      do {
+        let left = try await store.read { try $0.notifications(for: token, limit: Limits.notificationsPerTokenMax) }
+        if left.contains(where: { $0.id == row.id }) { return row }
+      } catch {
+        polls.release(row.id)
+        throw error
+      }
+      polls.release(row.id)
+    }
   }
 
   private func faults(of queue: PushQueue) -> [FaultPlan.Rule] {

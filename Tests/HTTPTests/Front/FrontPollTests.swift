@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import VirgaModel
 import VirgaServer
@@ -75,6 +76,63 @@ import VirgaWire
     for _ in 0...51 { world.front.polls.tick() }
     let answers = try await [first, second]
     #expect(answers.filter { !$0.body.isEmpty }.count == 1)
+  }
+
+  /// A store that lets something happen between a read and its answer.
+  private final class HesitantStore: Store {
+    let store: MemoryStore
+    let afterReads = Mutex<[@Sendable () -> Void]>([])
+
+    init(_ store: MemoryStore) { self.store = store }
+
+    func read<Value: Sendable>(
+      mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
+      completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+      store.read(body) { [self] result in
+        afterReads.withLock { $0.isEmpty ? nil : $0.removeFirst() }?()
+        completion(result)
+      }
+    }
+
+    func write<Value: Sendable>(
+      mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+      completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+      store.write(body, completion: completion)
+    }
+  }
+
+  @Test func whatAnotherPollDeliveredBetweenTheLookAndTheClaimIsNotGivenAgain() async throws {
+    let made = Box<HesitantStore?>(nil)
+    let world = try await FrontWorld(over: { memory in
+      let store = HesitantStore(memory)
+      made.value.withLock { $0 = store }
+      return store
+    })
+    let store = try #require(made.value.withLock { $0 })
+    try await world.makeZone()
+    let target = try await world.makePushTarget()
+    let token = String(target.dropFirst("/push/1/".count))
+    try await touch(world)
+    store.afterReads.withLock {
+      // The first read is that of the token itself.
+      $0 = [
+        {},
+        {
+          store.store.write { transaction in
+            let rows = try transaction.notifications(for: token, limit: 10)
+            try transaction.removeNotifications(rows.map(\.id))
+          } completion: { _ in
+          }
+        },
+      ]
+    }
+    async let poll = world.send("GET", target)
+    try await world.untilParked(1)
+    for _ in 0...51 { world.front.polls.tick() }
+    #expect(try await poll.body.isEmpty)
+    #expect(world.front.polls.delivered == 0)
   }
 
   @Test func furtherPollsOfOneTokenEndTheOldest() async throws {
