@@ -145,6 +145,20 @@ struct CommandTests {
     #expect(words.contains("Last success: never."))
   }
 
+  /// A watch that was killed leaves the time of a try behind that nobody will make.
+  @Test func aNextTryIsTheOneOfARunningSync() async throws {
+    await program.run("new", "--text", "one")
+    try program.store().updateNotes { $0.nextTry = .now }
+    let idle = await program.run("status", "--json").output
+    #expect(!idle.contains("nextTry"))
+    #expect(await program.run("status").output.contains("Next try: with the next lanternly sync"))
+    let lock = try SyncLock(program.home + "/sync.lock")
+    #expect(lock != nil)
+    let running = await program.run("status").output
+    #expect(running.contains("Next try: ") && !running.contains("with the next lanternly sync"))
+    withExtendedLifetime(lock) {}
+  }
+
   /// What a first sync brought before it was cut off is on the server too, and is not said to be here only.
   @Test func aFirstSyncThatWasCutOffIsToldAsSuch() async throws {
     for text in ["one", "two"] { await program.run("new", "--text", text) }

@@ -97,7 +97,7 @@ final class Fleet: Sendable {
   }
 
   /// Lets a device into the account of another one.
-  func join(_ device: String, to host: String) throws {
+  func join(_ device: String, to host: String, _ options: String...) throws {
     let log = folder.path + "/\(UUID().uuidString).out"
     let invitation = try start("virga", ["account", "invite", "--yes"], host, output: log)
     defer { if invitation.isRunning { invitation.terminate() } }
@@ -105,7 +105,8 @@ final class Fleet: Sendable {
     while ContinuousClock.now < deadline {
       let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
       if let line = text.split(separator: "\n").first(where: { $0.hasPrefix("Code: ") }) {
-        let result = try virga(device, "account", "join", String(line.dropFirst(6)), "--name", device)
+        let words = ["account", "join", String(line.dropFirst(6)), "--name", device] + options
+        let result = try run("virga", words, device)
         guard result.code == 0 else { throw Failure(text: result.output) }
         invitation.waitUntilExit()
         return

@@ -93,7 +93,9 @@ extension Lanternly {
     switch status.state {
     case .neverSynced: texts(.statusNever)
     case .synced: texts(.statusSynced)
-    case .pending: texts(status.notes.lastSuccess == nil ? .statusUnfinished : .statusPending)
+    case .pending where status.notes.lastSuccess == nil: texts(.statusUnfinished)
+    case .pending where status.pendingSaves + status.pendingDeletions == 0: texts(.statusIncomplete)
+    case .pending: texts(.statusPending)
     case .attention: texts(.statusAttention)
     case .noAccount: texts(.statusNoAccount, accountCommand)
     case .purged: texts(.statusPurged)
@@ -114,7 +116,8 @@ extension Lanternly {
     for row in status.refused {
       lines.append(texts(.statusRecordRefused, Presentation.short(row.record), presentation.refusal(row.error ?? "")))
     }
-    if let next = notes.nextTry {
+    // Only who syncs now will make it.
+    if let next = notes.nextTry, isSyncing {
       lines.append(texts(.statusNextTry, presentation.moment(next)))
     } else if status.state != .synced && status.state != .purged && !isSyncing {
       lines.append(texts(.statusNextTryByHand))
@@ -122,6 +125,7 @@ extension Lanternly {
     if let skew = notes.clockSkewSeconds, abs(skew) >= 5 {
       lines.append(texts(.statusClockSkew, String(Int(skew.rounded()))))
     }
+    if status.locked > 0 { lines.append(texts(.statusLocked, presentation.entries(status.locked))) }
     if status.conflicts > 0 { lines.append(texts(.statusConflicts, String(status.conflicts))) }
     return lines
   }

@@ -72,6 +72,7 @@ extension Lanternly {
     if status.missingFiles > 0 {
       output.problem(texts(.attachmentsMissing, presentation.attachments(status.missingFiles)))
     }
+    if status.locked > 0 { output.problem(texts(.statusLocked, presentation.entries(status.locked))) }
     if status.conflicts > 0 { output.line(texts(.statusConflicts, String(status.conflicts))) }
   }
 
@@ -108,18 +109,22 @@ extension Lanternly {
     }
     if try store.notes().purged != nil { throw CommandFailure(.notSynced, .syncPurged) }
     StopSignal.listen()
-    try store.retryRefused()
     let sync = try DiarySync(store: store, now: surroundings.now) { change in
       output.line(line(change))
     }
     let engine = try sync.makeEngine(isAutomatic: true)
     output.line(texts(.watchStarted))
-    try sync.refill(engine)
+    // Before the list is filled, so that what is written meanwhile is looked at.
     var watch = Watch(version: try store.dataVersion())
-    while !StopSignal.hasCome {
-      try await ContinuousClock().sleep(for: .milliseconds(250))
-      try look(sync, engine, &watch)
-      if try store.notes().purged != nil { throw CommandFailure(.notSynced, .syncPurged) }
+    try sync.refill(engine)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { await sync.retryNowAndThen(engine) }
+      defer { group.cancelAll() }
+      while !StopSignal.hasCome {
+        try await ContinuousClock().sleep(for: .milliseconds(250))
+        try look(sync, engine, &watch)
+        if try store.notes().purged != nil { throw CommandFailure(.notSynced, .syncPurged) }
+      }
     }
     output.line(texts(.watchEnded))
     return .done

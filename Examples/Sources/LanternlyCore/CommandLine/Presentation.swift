@@ -83,6 +83,7 @@ struct Presentation {
       case "notAuthenticated": .errorAccount
       case "quotaExceeded": .errorQuota
       case "limitExceeded": .errorTooLarge
+      case "keyMissing": .errorKeyMissing
       default: .errorOther
       }
     return "\(texts(text, readable(message))) (\(code))"

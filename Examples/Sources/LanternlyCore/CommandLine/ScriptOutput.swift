@@ -97,6 +97,7 @@ enum ScriptOutput {
     var lastSuccess: String?
     var lastError: Failure?
     var nextTry: String?
+    var locked: Int
     var conflicts: Int
     var clockSkewSeconds: Double?
     var refused: [String: String]
@@ -115,7 +116,8 @@ enum ScriptOutput {
       lastError = status.notes.lastError.map {
         Failure(code: $0.code, message: $0.message, record: $0.record, at: $0.at.iso8601)
       }
-      nextTry = status.notes.nextTry?.iso8601
+      nextTry = isSyncing ? status.notes.nextTry?.iso8601 : nil
+      locked = status.locked
       conflicts = status.conflicts
       clockSkewSeconds = status.notes.clockSkewSeconds
       refused = Dictionary(status.refused.map { ($0.record, $0.error ?? "") }) { first, _ in first }

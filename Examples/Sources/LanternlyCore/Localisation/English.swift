@@ -70,7 +70,7 @@ let englishTable: [Text: String] = [
   .syncDone: "Synced. Sent {0}, received {1}.",
   .syncSent: "Sent {0}.",
   .syncReceived: "Received {0}.",
-  .syncWaiting: "{0} still wait to be sent; they are kept and go with the next sync.",
+  .syncWaiting: "Still to be sent: {0}. They are kept, and go with the next sync.",
   .syncFailed: "Not synced: {0}",
   .syncNoAccount: "Not synced: {0}. See: {1}",
   .syncPurged: """
@@ -79,7 +79,7 @@ let englishTable: [Text: String] = [
   """,
   .syncBusy: "Another process is syncing this diary.",
   .syncRefused: "The server refused {0}: {1}",
-  .attachmentsMissing: "{0} still to be downloaded.",
+  .attachmentsMissing: "Still to be downloaded: {0}.",
   .moreChanges: "… and {0} more.",
   .errorNetwork: "the server cannot be reached: {0}",
   .errorBusy: "the server has too much to do",
@@ -87,6 +87,7 @@ let englishTable: [Text: String] = [
   .errorAccount: "the server gives this device no account: {0}",
   .errorQuota: "there is no space left in the account",
   .errorTooLarge: "it is too large for a record: {0}",
+  .errorKeyMissing: "what another device wrote there cannot be read here yet",
   .errorOther: "{0}",
   .watchStarted: "Watching. End with Ctrl-C.",
   .watchEnded: "Ended.",
@@ -105,6 +106,7 @@ let englishTable: [Text: String] = [
   .statusNever: "Not synced yet: everything is on this device only.",
   .statusSynced: "Synced.",
   .statusPending: "Changes wait to be sent.",
+  .statusIncomplete: "Not all of it is here yet.",
   .statusUnfinished: "The first sync was cut off; the next one goes on with it.",
   .statusAttention: "Needs attention: the last sync failed.",
   .statusNoAccount: "No account for this device; what is written here stays here. See: {0}",
@@ -117,6 +119,10 @@ let englishTable: [Text: String] = [
   .statusLastError: "Last error: {0}, {1}",
   .statusNextTry: "Next try: {0}.",
   .statusNextTryByHand: "Next try: with the next lanternly sync, or while lanternly watch runs.",
+  .statusLocked: """
+  Cannot be read here: {0}. This device lacks the key, or somebody damaged them.
+  To get the key, join the account again: virga account join CODE --replace
+  """,
   .statusConflicts: "Open conflicts: {0}. See: lanternly conflicts",
   .statusClockSkew: "This device's clock differs from the server's by {0} seconds.",
   .statusRecordRefused: "Refused by the server: {0}: {1}",

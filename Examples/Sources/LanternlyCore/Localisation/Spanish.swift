@@ -70,7 +70,7 @@ let spanishTable: [Text: String] = [
   .syncDone: "Sincronizado. Enviado: {0}; recibido: {1}.",
   .syncSent: "Enviado: {0}.",
   .syncReceived: "Recibido: {0}.",
-  .syncWaiting: "Aún esperan para enviarse: {0}. Se conservan y saldrán con la próxima sincronización.",
+  .syncWaiting: "Por enviar todavía: {0}. Se conserva y saldrá con la próxima sincronización.",
   .syncFailed: "Sin sincronizar: {0}",
   .syncNoAccount: "Sin sincronizar: {0}. Véase: {1}",
   .syncPurged: """
@@ -87,6 +87,7 @@ let spanishTable: [Text: String] = [
   .errorAccount: "el servidor no da cuenta a este dispositivo: {0}",
   .errorQuota: "no queda espacio en la cuenta",
   .errorTooLarge: "es demasiado grande para un registro: {0}",
+  .errorKeyMissing: "lo que escribió allí otro dispositivo aún no se puede leer aquí",
   .errorOther: "{0}",
   .watchStarted: "Observando. Termina con Ctrl-C.",
   .watchEnded: "Terminado.",
@@ -105,6 +106,7 @@ let spanishTable: [Text: String] = [
   .statusNever: "Aún sin sincronizar: todo está solo en este dispositivo.",
   .statusSynced: "Sincronizado.",
   .statusPending: "Hay cambios por enviar.",
+  .statusIncomplete: "Aún no está todo aquí.",
   .statusUnfinished: "La primera sincronización se interrumpió; la próxima la continúa.",
   .statusAttention: "Requiere atención: la última sincronización ha fallado.",
   .statusNoAccount: "Este dispositivo no tiene cuenta; lo que se escribe aquí se queda aquí. Véase: {0}",
@@ -117,6 +119,10 @@ let spanishTable: [Text: String] = [
   .statusLastError: "Último error: {0}, {1}",
   .statusNextTry: "Próximo intento: {0}.",
   .statusNextTryByHand: "Próximo intento: con el próximo lanternly sync, o mientras funcione lanternly watch.",
+  .statusLocked: """
+  No se puede leer aquí: {0}. A este dispositivo le falta la clave, o alguien lo dañó.
+  Para recibir la clave, únete de nuevo a la cuenta: virga account join CÓDIGO --replace
+  """,
   .statusConflicts: "Conflictos abiertos: {0}. Véase: lanternly conflicts",
   .statusClockSkew: "El reloj de este dispositivo difiere del del servidor en {0} segundos.",
   .statusRecordRefused: "Rechazado por el servidor: {0}: {1}",

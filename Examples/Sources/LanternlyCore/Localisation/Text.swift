@@ -23,17 +23,18 @@ package enum Text: String, CaseIterable, Sendable {
   // Syncing.
   case syncDone, syncSent, syncReceived, syncWaiting, syncFailed, syncNoAccount, syncPurged, syncBusy, syncRefused
   case attachmentsMissing, moreChanges
-  case errorNetwork, errorBusy, errorNoAccount, errorAccount, errorQuota, errorTooLarge, errorOther
+  case errorNetwork, errorBusy, errorNoAccount, errorAccount, errorQuota, errorTooLarge, errorKeyMissing, errorOther
   case watchStarted, watchEnded, watchOffline, watchOnline
   case changeAdded, changeUpdated, changeDeleted, changeMerged, changeForked, changeDeletionUndone
   case changeAttachmentArrived, changeAttachmentRemoved, changeSent
 
   // Status.
-  case statusNever, statusSynced, statusPending, statusUnfinished, statusAttention, statusNoAccount, statusPurged,
+  case statusNever, statusSynced, statusPending, statusIncomplete, statusUnfinished, statusAttention, statusNoAccount,
+    statusPurged,
     statusRunning
   case statusEntries, statusPendingCounts, statusLastSuccess, statusLastSuccessNever, statusLastError, statusNextTry
   case statusNextTryByHand
-  case statusConflicts, statusClockSkew, statusRecordRefused, statusHome
+  case statusLocked, statusConflicts, statusClockSkew, statusRecordRefused, statusHome
 
   // Conflicts.
   case noConflicts, conflictTexts, conflictTextOf, conflictHowTexts, conflictDeletion, conflictValue, conflictHowNote

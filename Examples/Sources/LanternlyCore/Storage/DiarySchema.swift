@@ -5,7 +5,7 @@ enum DiarySchema {
   /// "LANT" in ASCII: whose file this is.
   static let applicationID: Int32 = 0x4C41_4E54
 
-  static let migrations = [Migration(1, first)]
+  static let migrations = [Migration(1, first), Migration(2, locked)]
 
   private static let first = """
     -- `fields` is what this device shows; `ancestor` what the server last acknowledged, with its system fields and the
@@ -72,6 +72,13 @@ enum DiarySchema {
     CREATE TABLE setting (
       name TEXT NOT NULL PRIMARY KEY,
       value BLOB NOT NULL
+    );
+    """
+
+  private static let locked = """
+    -- Records on the server that cannot be read here: their key is not here, or they were damaged.
+    CREATE TABLE locked (
+      record TEXT NOT NULL PRIMARY KEY
     );
     """
 }

@@ -32,6 +32,8 @@ package struct RemoteChanges: Sendable {
   package var attachments: [RemoteAttachment] = []
   package var deletedEntries: [EntryID] = []
   package var deletedAttachments: [AttachmentID] = []
+  /// Records that cannot be read here, for want of a key or because they were damaged.
+  package var locked: [String] = []
 
   package init() {}
 }
@@ -56,9 +58,16 @@ extension DiaryStore {
   package func apply(_ changes: RemoteChanges, device: String, at now: Moment) throws -> [DiaryChange] {
     try write { rows in
       var done: [DiaryChange] = []
-      for entry in changes.entries { done += try rows.apply(entry, device: device, at: now) }
+      for name in changes.locked { try rows.note(locked: name) }
+      for entry in changes.entries {
+        try rows.forget(locked: entry.id.name)
+        done += try rows.apply(entry, device: device, at: now)
+      }
       for attachment in changes.attachments { done += try rows.apply(attachment, at: now) }
-      for id in changes.deletedEntries { done += try rows.applyDeletion(of: id, device: device, at: now) }
+      for id in changes.deletedEntries {
+        try rows.forget(locked: id.name)
+        done += try rows.applyDeletion(of: id, device: device, at: now)
+      }
       for id in changes.deletedAttachments { done += try rows.applyDeletion(of: id, at: now) }
       try rows.removeAttachmentsOfDeletedEntries()
       return done
@@ -155,10 +164,19 @@ extension DiaryStore {
 }
 
 extension DiaryRows {
+  fileprivate func note(locked record: String) throws {
+    try connection.run("INSERT OR IGNORE INTO locked (record) VALUES (?)", record)
+  }
+
+  fileprivate func forget(locked record: String) throws {
+    try connection.run("DELETE FROM locked WHERE record = ?", record)
+  }
+
   fileprivate func forgetServer() throws {
     try connection.run("UPDATE entry SET ancestor = NULL, system_fields = NULL, changed_at = NULL, sent = NULL")
     try connection.run("UPDATE attachment SET system_fields = NULL")
     try connection.run("DELETE FROM outbox")
+    try connection.run("DELETE FROM locked")
     for stored in try attachmentsOfDeletedEntries() { try remove(stored.attachment) }
     try connection.run("DELETE FROM entry WHERE deleted = 1")
     try set("zone-made", nil)
@@ -184,7 +202,8 @@ extension DiaryStore {
       changes.deletedEntries = try rows.connection.query(
         """
         SELECT name FROM entry WHERE system_fields IS NOT NULL
-          AND NOT EXISTS (SELECT 1 FROM outbox WHERE record = name) ORDER BY name
+          AND NOT EXISTS (SELECT 1 FROM outbox WHERE record = name)
+        UNION SELECT record FROM locked ORDER BY 1
         """
       ) { EntryID($0.text(0)) }.filter { !seen.contains($0.name) }
       changes.deletedAttachments = try rows.connection.query(
@@ -194,6 +213,22 @@ extension DiaryStore {
         """
       ) { AttachmentID($0.text(0)) }.filter { !seen.contains($0.name) }
       return changes
+    }
+  }
+
+  /// The file of an attachment came by itself, if that is still what the diary waits for.
+  package func take(fileOf attachment: Attachment) throws -> [DiaryChange] {
+    try write { rows in
+      guard var stored = try rows.attachment(attachment.id), !stored.hasFile,
+        stored.attachment.sha256 == attachment.sha256
+      else {
+        rows.touchedFiles.insert(attachment.sha256)
+        return []
+      }
+      try rows.require(attachment)
+      stored.hasFile = true
+      try rows.put(stored)
+      return [.attachmentArrived(attachment.id, entry: attachment.entry)]
     }
   }
 

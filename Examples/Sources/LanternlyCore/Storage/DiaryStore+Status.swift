@@ -34,7 +34,7 @@ package struct DiaryStatus: Hashable, Sendable {
     case neverSynced
     /// Nothing waits and the last sync succeeded.
     case synced
-    /// Something waits: changes to send, files to come, or the rest of a first sync that was cut off.
+    /// Something waits: changes to send, files or keys to come, or the rest of a first sync that was cut off.
     case pending
     /// The last sync failed, or the server refused a record.
     case attention
@@ -50,6 +50,8 @@ package struct DiaryStatus: Hashable, Sendable {
   /// Of files that were never sent.
   package var pendingBytes: Int64 = 0
   package var missingFiles = 0
+  /// Records that cannot be read here, for want of a key or because they were damaged.
+  package var locked = 0
   package var conflicts = 0
   /// Whether something here was sent, or came from the server.
   package var isBegun = false
@@ -61,7 +63,7 @@ package struct DiaryStatus: Hashable, Sendable {
     if notes.purged != nil { return .purged }
     if notes.lastError != nil || !refused.isEmpty { return .attention }
     if notes.lastSuccess == nil { return isBegun ? .pending : .neverSynced }
-    return pendingSaves + pendingDeletions + missingFiles > 0 ? .pending : .synced
+    return pendingSaves + pendingDeletions + missingFiles + locked > 0 ? .pending : .synced
   }
 }
 
@@ -88,6 +90,7 @@ extension DiaryStore {
         WHERE o.change = 'save' AND a.system_fields IS NULL
         """)
       status.missingFiles = Int(try count("SELECT count(*) FROM attachment WHERE has_file = 0"))
+      status.locked = Int(try count("SELECT count(*) FROM locked"))
       status.isBegun =
         try count(
           """

@@ -11,6 +11,8 @@ extension DiaryStore {
     var orphans: [String] = []
     for folder in try Folder.names(in: home.files.root) {
       let path = "\(home.files.root)/\(folder)"
+      // Somebody else's file is left alone.
+      guard Folder.exists(path) else { continue }
       orphans += try Folder.names(in: path).filter { !named.contains($0) && isOld("\(path)/\($0)", now) }
     }
     if !orphans.isEmpty { try write { rows in rows.touchedFiles.formUnion(orphans) } }

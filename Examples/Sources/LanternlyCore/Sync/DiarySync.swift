@@ -220,28 +220,25 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     }
   }
 
+  // What cannot be read is there all the same, and comes again once this device has the key.
   private func fetched(
     _ event: CKSyncEngine.Event.FetchedRecordZoneChanges, _ engine: CKSyncEngine
   ) throws {
     var changes = RemoteChanges()
     for modification in event.modifications where modification.record.recordID.zoneID == DiaryRecord.zoneID {
       let record = modification.record
-      if DiaryRecord.isLocked(record) {
-        // It is there, and comes again once this device has the key.
-        progress.withLock { _ = $0.namesSeen?.insert(record.recordID.recordName) }
-      } else {
-        add(record, to: &changes)
-      }
+      add(record, to: &changes)
     }
     for deletion in event.deletions where deletion.recordID.zoneID == DiaryRecord.zoneID {
       try add(deletion.recordID.recordName, to: &changes)
     }
-    let names = changes.entries.map(\.id.name) + changes.attachments.map(\.attachment.id.name)
+    let names = changes.entries.map(\.id.name) + changes.attachments.map(\.attachment.id.name) + changes.locked
     progress.withLock { $0.namesSeen?.formUnion(names) }
     try take(changes, engine)
   }
 
   private func add(_ record: CKRecord, to changes: inout RemoteChanges) {
+    if DiaryRecord.isLocked(record) { return changes.locked.append(record.recordID.recordName) }
     if record.recordType == DiaryRecord.entryType { changes.entries.append(DiaryRecord.entry(of: record)) }
     if record.recordType == DiaryRecord.attachmentType, let attachment = remoteAttachment(record) {
       changes.attachments.append(attachment)
@@ -346,6 +343,8 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
       var changes = RemoteChanges()
       add(server, to: &changes)
       try take(changes, engine)
+      // There is nothing to merge with before this device has the key; each sync tries again.
+      if !changes.locked.isEmpty { try store.noteRefusal(of: name, Self.keyIsMissing) }
     case .zoneNotFound: try zoneIsGone(engine)
     case .userDeletedZone: try zoneWasPurged(engine)
     case .unknownItem:
@@ -357,6 +356,9 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     default: try refuse(name, failure.error)
     }
   }
+
+  /// Why a change waits that the server would take: what another device wrote there is to be read first.
+  private static let keyIsMissing = "keyMissing: the other device's change cannot be read here"
 
   private func refuse(_ name: String, _ error: CKError) throws {
     try store.noteRefusal(of: name, "\(error.code): \(error.localizedDescription)")
@@ -373,16 +375,60 @@ extension CKError {
     default: false
     }
   }
+
+  var isGoneZone: Bool { code == .zoneNotFound || code == .userDeletedZone }
 }
 
 extension DiarySync {
-  /// Takes in a record that was asked for by itself.
-  func received(_ record: CKRecord) throws {
-    guard let attachment = remoteAttachment(record), attachment.hasFile else { return }
-    var changes = RemoteChanges()
-    changes.attachments = [attachment]
-    let done = try store.apply(changes, device: device, at: now())
+  /// How often what does not come by itself is asked for again.
+  private static let retryInterval: Duration = .seconds(600)
+
+  /// Until it is cancelled, gives what the server refused another chance now and then, and asks for files that are missing.
+  func retryNowAndThen(_ engine: CKSyncEngine) async {
+    var wait = Duration.zero
+    do {
+      while true {
+        try await ContinuousClock().sleep(for: wait)
+        wait = Self.retryInterval
+        try store.retryRefused()
+        try refill(engine)
+        do {
+          _ = try await downloadMissing(from: engine.database)
+        } catch is CKError {
+          // The engine's own requests tell what is wrong with the server.
+          continue
+        }
+        try refill(engine)
+      }
+    } catch is CancellationError {
+      return
+    } catch {
+      progress.withLock { $0.storeFailure = error }
+    }
+  }
+
+  /// Asks for files that did not come with their records.
+  /// - Returns: Whether any came.
+  func downloadMissing(from database: CKDatabase) async throws -> Bool {
+    let missing = try store.attachmentsWithoutFile().map { DiaryRecord.recordID($0.attachment.id.name) }
+    var rest = missing[...]
+    var hasCome = false
+    while !rest.isEmpty {
+      let batch = Array(rest.prefix(Self.batchMax))
+      rest = rest.dropFirst(batch.count)
+      let results = try await database.records(for: batch)
+      for id in batch {
+        if case .success(let record)? = results[id], try take(fileOf: record) { hasCome = true }
+      }
+    }
+    return hasCome
+  }
+
+  private func take(fileOf record: CKRecord) throws -> Bool {
+    guard let attachment = remoteAttachment(record), attachment.hasFile else { return false }
+    let done = try store.take(fileOf: attachment.attachment)
     progress.withLock { $0.changes += done }
     for change in done { isTold(change) }
+    return !done.isEmpty
   }
 }

@@ -1,5 +1,6 @@
 import CloudKit
 import Foundation
+import VirgaSQLite
 
 /// One sync from beginning to end.
 struct DiarySyncRun {
@@ -16,9 +17,20 @@ struct DiarySyncRun {
   let store: DiaryStore
   let now: @Sendable () -> Moment
 
+  /// - Throws: What this device's own disk refused; `status` tells of it too.
   func run(telling: @escaping @Sendable (DiaryChange) -> Void = { _ in }) async throws -> Report {
+    do {
+      return try await attempt(telling)
+    } catch {
+      let failure = failure(error)
+      // Where the diary takes no note either, the first error still says most.
+      _ = try? store.updateNotes { $0.lastError = failure }
+      throw error
+    }
+  }
+
+  private func attempt(_ telling: @escaping @Sendable (DiaryChange) -> Void) async throws -> Report {
     var report = Report()
-    let container = CKContainer(identifier: DiarySync.containerIdentifier)
     if try await !hasAccount() {
       report.failure = try store.notes().lastError
       report.hasNoAccount = true
@@ -31,7 +43,11 @@ struct DiarySyncRun {
     let engine = try sync.makeEngine(isAutomatic: false)
     do {
       try await exchange(sync, engine, &report)
-      if try store.notes().purged == nil { try await downloadMissing(sync, container.privateCloudDatabase) }
+      let isPurged = try store.notes().purged != nil
+      if !isPurged, try await sync.downloadMissing(from: engine.database) {
+        // A copy waited for the file of its original.
+        try await exchange(sync, engine, &report)
+      }
     } catch let error as CKError {
       report.failure = failure(error)
       if error.code == .notAuthenticated {
@@ -87,26 +103,23 @@ struct DiarySyncRun {
       report.sent += progress.sent
       report.changes += progress.changes
       if let error = progress.storeFailure { throw error }
-      if try store.outbox().allSatisfy({ $0.error != nil }) { return }
-      if let status = engine.status.sendError { throw status }
+      if try store.notes().purged != nil { return }
+      let fetchError = engine.status.fetchError
+      // One zone's failure is none of the fetch, but the diary is that zone. That it is gone is told by the next fetch.
+      if let fetchError, !fetchError.isGoneZone { throw fetchError }
+      if try fetchError == nil && store.outbox().allSatisfy({ $0.error != nil }) { return }
+      if let error = engine.status.sendError { throw error }
     }
   }
 
-  /// Files that did not come with their records.
-  private func downloadMissing(_ sync: DiarySync, _ database: CKDatabase) async throws {
-    let missing = try store.attachmentsWithoutFile().map { DiaryRecord.recordID($0.attachment.id.name) }
-    var rest = missing[...]
-    while !rest.isEmpty {
-      let batch = Array(rest.prefix(DiarySync.batchMax))
-      rest = rest.dropFirst(batch.count)
-      let results = try await database.records(for: batch)
-      for id in batch {
-        if case .success(let record)? = results[id] { try sync.received(record) }
+  private func failure(_ error: any Error) -> SyncNotes.Failure {
+    let (code, message) =
+      switch error {
+      case let error as CKError: ("\(error.code)", error.localizedDescription)
+      case let error as FileError: ("file", "\(error.path): \(error.reason)")
+      case let error as SQLiteError: ("diary", error.message)
+      default: ("unexpected", "\(error)")
       }
-    }
-  }
-
-  private func failure(_ error: CKError) -> SyncNotes.Failure {
-    SyncNotes.Failure(code: "\(error.code)", message: error.localizedDescription, record: nil, at: now())
+    return SyncNotes.Failure(code: code, message: message, record: nil, at: now())
   }
 }

@@ -1,0 +1,133 @@
+import Foundation
+import Testing
+
+@testable import LanternlyCore
+
+/// Syncs that do not bring everything say so.
+@Suite(.serialized)
+struct SyncTroubleTests {
+  private func restart(_ fleet: Fleet, faults: String) throws {
+    let plan = try fleet.folder.write(#"{"faults": [\#(faults)]}"#, to: "faults.json")
+    fleet.stopServer(SIGTERM)
+    try fleet.startServer("--faults", plan)
+  }
+
+  /// The account's keys, and what they were sealed to.
+  private func loseKeys(_ fleet: Fleet, _ device: String) throws {
+    let folder = fleet.home(device) + "/virga"
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter {
+      $0.hasSuffix(".keys") || $0.hasSuffix(".box")
+    }
+    #expect(names.count == 2)
+    for name in names { try FileManager.default.removeItem(atPath: folder + "/" + name) }
+  }
+
+  /// C112: the failure of one zone is none of the whole fetch, but the diary is that zone.
+  @Test func aZoneThatCannotBeReadIsNotSynced() throws {
+    let fleet = try Fleet()
+    try fleet.lanternly("phone", "new", "--text", "one")
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    try fleet.join("laptop", to: "phone")
+    try restart(fleet, faults: #"{"when": {"operation": "changes/zone"}, "do": {"error": "ACCESS_DENIED"}}"#)
+    let result = try fleet.lanternly("laptop", "sync")
+    #expect(result.code == ExitCode.notSynced.rawValue)
+    #expect(result.output.contains("Not synced: "), "\(result.output)")
+    #expect(try fleet.store("laptop").status().state == .attention)
+    fleet.stopServer(SIGTERM)
+    try fleet.startServer()
+    #expect(try fleet.lanternly("laptop", "sync").code == 0)
+    #expect(try fleet.shown("laptop") == fleet.shown("phone"))
+  }
+
+  /// A device that was in the account before it had keys.
+  @Test func entriesWithoutTheirKeyAreToldAndComeWithIt() throws {
+    let fleet = try Fleet()
+    try fleet.lanternly("phone", "new", "--text", "known")
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    try fleet.join("laptop", to: "phone")
+    #expect(try fleet.lanternly("laptop", "sync").code == 0)
+    try loseKeys(fleet, "laptop")
+    try fleet.lanternly("phone", "new", "--text", "unread")
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    for _ in 0..<2 {
+      let result = try fleet.lanternly("laptop", "sync")
+      #expect(result.code == ExitCode.notSynced.rawValue)
+      #expect(result.output.contains("Cannot be read here: 1 entry."), "\(result.output)")
+    }
+    let status = try fleet.lanternly("laptop", "status").output
+    #expect(status.contains("Not all of it is here yet.") && status.contains("virga account join CODE"), "\(status)")
+    #expect(try fleet.store("laptop").status().locked == 1)
+
+    // Its own edit meets one that it cannot read, which has emptied nothing.
+    let name = try #require(try fleet.store("laptop").entries().first).id.name
+    try fleet.lanternly("phone", "edit", name, "--append", "and more")
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    try fleet.lanternly("laptop", "edit", name, "--mood", "4")
+    for _ in 0..<2 {
+      let result = try fleet.lanternly("laptop", "sync")
+      #expect(result.code == ExitCode.notSynced.rawValue)
+      #expect(result.output.contains("what another device wrote there cannot be read here yet"), "\(result.output)")
+    }
+    #expect(try fleet.shown("laptop") == [name: ["known"]])
+    #expect(try fleet.store("laptop").conflictCount() == 0)
+
+    try fleet.join("laptop", to: "phone", "--replace")
+    let result = try fleet.lanternly("laptop", "sync")
+    #expect(result.code == 0, "\(result.output)")
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    #expect(try fleet.shown("laptop") == fleet.shown("phone"))
+    #expect(try fleet.shown("laptop")[name]?.first == "known\n\nand more")
+    #expect(try fleet.store("phone").entries().map(\.entry.mood).contains(4))
+    #expect(try fleet.store("laptop").status().locked == 0)
+  }
+
+  @Test func aFailureOfTheDiscIsInTheStatusToo() throws {
+    let fleet = try Fleet()
+    try fleet.lanternly("phone", "new", "--text", "one")
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    try fleet.lanternly("phone", "new", "--text", "two")
+    try fleet.store("phone").write { rows in
+      try rows.connection.execute(
+        """
+        CREATE TRIGGER full BEFORE UPDATE ON entry WHEN NEW.system_fields IS NOT NULL
+        BEGIN SELECT RAISE(ABORT, 'no space'); END;
+        """)
+    }
+    #expect(try fleet.lanternly("phone", "sync").code == ExitCode.failure.rawValue)
+    #expect(try fleet.store("phone").status().state == .attention)
+    #expect(try fleet.lanternly("phone", "status").output.contains("no space"))
+    try fleet.store("phone").write { try $0.connection.execute("DROP TRIGGER full") }
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    #expect(try fleet.store("phone").status().state == .synced)
+  }
+
+  @Test func aStrayFileAmongTheAttachmentsStopsNothing() throws {
+    let fleet = try Fleet()
+    try fleet.lanternly("phone", "new", "--text", "one")
+    let stray = try fleet.folder.write("x", to: "phone/attachments/.DS_Store")
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    #expect(FileManager.default.fileExists(atPath: stray))
+  }
+
+  @Test func aWatchAsksForFilesThatAreMissing() throws {
+    let fleet = try Fleet()
+    let picture = try fleet.folder.write("bytes", to: "p.png")
+    try fleet.lanternly("phone", "new", "--text", "one", "--attach", picture)
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    let store = try fleet.store("phone")
+    let sha256 = try #require(try store.allAttachments().first).attachment.sha256
+    store.home.files.remove(sha256: sha256)
+    try store.write { _ = try $0.connection.run("UPDATE attachment SET has_file = 0") }
+    #expect(try store.status().state == .pending)
+    #expect(try fleet.lanternly("phone", "status").output.contains("Not all of it is here yet."))
+    let log = fleet.folder.path + "/watch.out"
+    let watch = try fleet.start("lanternly", ["--home", fleet.home("phone"), "watch"], "phone", output: log)
+    defer { if watch.isRunning { kill(watch.processIdentifier, SIGKILL) } }
+    let deadline = ContinuousClock.now + .seconds(40)
+    while try store.status().missingFiles > 0 && ContinuousClock.now < deadline { usleep(50_000) }
+    #expect(store.home.files.contains(sha256: sha256))
+    #expect(try store.status().missingFiles == 0)
+    kill(watch.processIdentifier, SIGTERM)
+    #expect(watch.waited == 0)
+  }
+}
