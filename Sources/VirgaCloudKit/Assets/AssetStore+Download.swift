@@ -56,10 +56,10 @@ extension AssetStore {
         }
       }
     }
-    guard rename(own, url.path) == 0 else {
-      unlink(own)
-      throw CKError(.internalError, "Cannot make the file \(url.path).")
-    }
+    let isPlaced = rename(own, url.path) == 0
+    // Between two names of one file, as when another task has placed it, this does nothing.
+    unlink(own)
+    guard isPlaced else { throw CKError(.internalError, "Cannot make the file \(url.path).") }
     return url
   }
 
