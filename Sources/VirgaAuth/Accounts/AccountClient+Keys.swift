@@ -10,16 +10,20 @@ package struct AccountKeys: Sendable {
 
 extension AccountClient {
   /// Adds texts for those who read a zone, and answers all that is there, and who the caller is to them.
+  /// - Parameter account: In whose name.
   package func zoneKeyItems(
-    of zone: KeyMessages.Zone, adding items: [KeyMessages.Item]
+    of zone: KeyMessages.Zone, adding items: [KeyMessages.Item], as account: AccountID
   ) async throws -> KeyMessages.Items {
-    try await authorized("keys", KeyMessages.Request(zone: zone, add: items))
+    try await authorized("keys", KeyMessages.Request(zone: zone, add: items), as: account)
   }
 
   /// Adds texts for the account's devices, or for those who read a zone, and answers all that is there.
-  package func keyItems(of zone: KeyMessages.Zone?, adding items: [KeyMessages.Item]) async throws -> [KeyMessages.Item]
-  {
-    let answer: KeyMessages.Items = try await authorized("keys", KeyMessages.Request(zone: zone, add: items))
+  /// - Parameter account: In whose name; nil for that of the device.
+  package func keyItems(
+    of zone: KeyMessages.Zone?, adding items: [KeyMessages.Item], as account: AccountID? = nil
+  ) async throws -> [KeyMessages.Item] {
+    let answer: KeyMessages.Items = try await authorized(
+      "keys", KeyMessages.Request(zone: zone, add: items), as: account)
     return answer.items
   }
 
@@ -29,13 +33,15 @@ extension AccountClient {
     let session = try await session()
     let account = session.account
     guard let known = try knownAccount(), known.account == account else {
-      throw AccountError.badAnswer("the session is another account's")
+      // The device was given another account; the next session is that one's.
+      drop(session)
+      throw AccountError.accountChanged
     }
     let box = try homeFiles { home throws(SecureFileError) in try home.box(besideKey: known.key) }
     var (held, holder) = try homeFiles { home throws(SecureFileError) in try home.accountKeys(of: account) }
     // Keys from before the device left and joined again are kept, and say nothing of the account's present one.
     let hasJustJoined = holder != known.device
-    var items = try await keyItems(of: nil, adding: [])
+    var items = try await keyItems(of: nil, adding: [], as: account)
     func keychain() -> AccountKeychain {
       AccountKeyLog(items).keychain(
         holding: held, of: account, device: known.device, box: box, trustsGrants: hasJustJoined)
@@ -46,7 +52,7 @@ extension AccountClient {
       let made = try homeFiles { home throws(SecureFileError) in
         try home.rememberFirst(.random(), of: account, device: known.device)
       }
-      items = try await keyItems(of: nil, adding: try introduction(of: made, known.device, box))
+      items = try await keyItems(of: nil, adding: try introduction(of: made, known.device, box), as: account)
       if items.first(where: { $0.name == AccountKeyLog.first })?.value == made.id.rawValue {
         held = [made]
       } else {
@@ -64,7 +70,7 @@ extension AccountClient {
     if let current = chain.current {
       let names = Set(items.map(\.name))
       let missing = try introduction(of: current, known.device, box).filter { !names.contains($0.name) }
-      if !missing.isEmpty { items = try await keyItems(of: nil, adding: missing) }
+      if !missing.isEmpty { items = try await keyItems(of: nil, adding: missing, as: account) }
     }
     return AccountKeys(
       account: account, keychain: chain,
@@ -83,9 +89,9 @@ extension AccountClient {
     guard let current = chain.current else { return false }
     if line.isEmpty || line.contains(current.id) { return true }
     guard let end = line.last.flatMap({ chain[$0] }) else { return false }
-    let devices = log.boxes(of: try await describe().devices.map(\.id), vouchedUnder: current)
+    let devices = log.boxes(of: try await describe(as: account).devices.map(\.id), vouchedUnder: current)
     let text = try AccountKeyLog.succession(from: end, to: current, account: account, devices: devices)
-    items = try await keyItems(of: nil, adding: [KeyMessages.Item(AccountKeyLog.after(end.id), text)])
+    items = try await keyItems(of: nil, adding: [KeyMessages.Item(AccountKeyLog.after(end.id), text)], as: account)
     return AccountKeyLog(items).line.contains(current.id)
   }
 
@@ -126,7 +132,7 @@ extension AccountClient {
         KeyMessages.Item(
           AccountKeyLog.voucher(candidate.device, current.id),
           try AccountKeyLog.voucher(for: candidate.device, box: box, under: current)),
-      ])
+      ], as: keys.account)
   }
 
   /// Replaces the account's key by one that a device does not get. Nothing happens where the account has no key, or this
@@ -145,10 +151,10 @@ extension AccountClient {
         adding: try remaining.map {
           KeyMessages.Item(
             AccountKeyLog.voucher($0.id, new.id), try AccountKeyLog.voucher(for: $0.id, box: $0.box, under: new))
-        })
+        }, as: keys.account)
       let text = try AccountKeyLog.succession(from: current, to: new, account: keys.account, devices: remaining)
       let item = KeyMessages.Item(AccountKeyLog.after(current.id), text)
-      let items = try await keyItems(of: nil, adding: [item])
+      let items = try await keyItems(of: nil, adding: [item], as: keys.account)
       // Another device may have replaced it at the same time, for another one's sake: then its key is replaced too.
       if items.contains(where: { $0.name == item.name && $0.value == item.value }) {
         _ = try await accountKeys(makingFirst: false)

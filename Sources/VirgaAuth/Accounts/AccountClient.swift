@@ -119,8 +119,10 @@ package actor AccountClient {
   // MARK: The account
 
   /// The account and its devices.
-  package func describe() async throws -> AccountMessages.Description {
-    try await authorized("account", method: "GET", Nothing())
+  package func describe() async throws -> AccountMessages.Description { try await describe(as: nil) }
+
+  func describe(as account: AccountID?) async throws -> AccountMessages.Description {
+    try await authorized("account", method: "GET", Nothing(), as: account)
   }
 
   /// Removes a device; the server refuses it from its next request on, and what is encrypted from now on is not for it.
@@ -278,15 +280,22 @@ package actor AccountClient {
   private struct Nothing: Codable {}
 
   /// Sends a request with a session, with a new one if the server has ended the first.
+  /// - Parameter account: In whose name it is made.
+  /// - Throws: `AccountError.accountChanged` if the device's account is another one by now.
   func authorized<Answer: Decodable>(
-    _ path: String, method: String = "POST", _ message: some Encodable
+    _ path: String, method: String = "POST", _ message: some Encodable, as account: AccountID? = nil
   ) async throws -> Answer {
-    let session = try await session()
+    func session() async throws -> Session {
+      let session = try await self.session()
+      if let account, account != session.account { throw AccountError.accountChanged }
+      return session
+    }
+    let first = try await session()
     do {
-      return try await send(path, method: method, message, session: session)
+      return try await send(path, method: method, message, session: first)
     } catch AccountError.refused(401, _, AccountReason.sessionEnded) {
-      drop(session)
-      return try await send(path, method: method, message, session: try await self.session())
+      drop(first)
+      return try await send(path, method: method, message, session: try await session())
     }
   }
 

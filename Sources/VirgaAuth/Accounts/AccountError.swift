@@ -12,6 +12,8 @@ package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
   case deviceUnknown
   /// The server makes no account for this device; the text says why.
   case enrolmentRefused(String)
+  /// The device has another account than when this began.
+  case accountChanged
   /// The code is wrong, used or too old.
   case wrongCode
   /// The other device said no.
@@ -31,6 +33,7 @@ package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
     case .deviceRemoved: "this device was removed from its account"
     case .deviceUnknown: "the server does not know this device any more"
     case .enrolmentRefused(let reason): reason
+    case .accountChanged: "the account of this device has changed"
     case .wrongCode: "the code is wrong, used or too old"
     case .joiningRefused: "the other device refused"
     case .hasAccount(let account): "this device already belongs to account \(account)"

@@ -121,7 +121,7 @@ extension CKError {
     switch error {
     case .deviceRemoved, .enrolmentRefused, .hasAccount, .wrongCode, .joiningRefused:
       self.init(.notAuthenticated, error.description)
-    case .home, .deviceUnknown: self.init(.accountTemporarilyUnavailable, error.description)
+    case .home, .deviceUnknown, .accountChanged: self.init(.accountTemporarilyUnavailable, error.description)
     case .throttled(let seconds):
       self.init(
         .requestRateLimited,

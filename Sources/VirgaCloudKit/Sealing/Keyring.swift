@@ -29,6 +29,8 @@ final class Keyring: Sendable {
     /// The newest secret, which a share's address carries.
     var secret: ZoneSecret?
     var loaded: Timestamp
+    /// Keys that were wanted and not there then.
+    var absent: Set<KeyID> = []
   }
 
   private struct Memory: Sendable {
@@ -61,23 +63,29 @@ final class Keyring: Sendable {
 
   // MARK: Fetching
 
-  /// Fetches a zone's keys, unless that was done a moment ago.
+  /// Fetches a zone's keys, unless that was done a moment ago and for these: another device may have made one since.
   /// - Throws: `CKError`, if the service could not be asked. That there is no key is no error.
-  func load(_ spot: Spot) async throws {
+  func load(_ spot: Spot, for wanted: [KeyID]) async throws {
     try await translating {
       try await checkAccount()
       let now = now()
-      if let loaded = memory.withLock({ $0.zones[spot]?.loaded }), now < loaded + Self.freshness { return }
-      _ = try await fetch(spot, adding: [])
+      if let zone = memory.withLock({ $0.zones[spot] }), now < zone.loaded + Self.freshness,
+        wanted.allSatisfy({ zone.keys[$0] != nil || zone.absent.contains($0) })
+      {
+        return
+      }
+      let absent = memory.withLock { $0.zones[spot]?.absent ?? [] }
+      let zone = try await fetch(spot, adding: [])
+      memory.withLock { memory in
+        memory.zones[spot]?.absent = absent.union(wanted).filter { zone.keys[$0] == nil }
+      }
     }
   }
 
   /// Forgets what belongs to another account than the one in whose name the next request goes.
-  @discardableResult
-  private func checkAccount() async throws -> AccountID {
+  private func checkAccount() async throws {
     let account = try await accounts.session().account
     memory.withLock { if $0.owner != account { $0 = Memory(owner: account) } }
-    return account
   }
 
   /// The key that values of a zone are to be encrypted with. Makes the account's and the zone's first keys.
@@ -133,8 +141,7 @@ final class Keyring: Sendable {
     let moment = now()
     let account = try await accountKeys(makingFirst: false)
     let known = memory.withLock { $0.zones[spot] }
-    let answer = try await accounts.zoneKeyItems(of: spot.message, adding: items)
-    guard try await checkAccount() == account.account else { throw Self.accountChanged }
+    let answer = try await accounts.zoneKeyItems(of: spot.message, adding: items, as: account.account)
     var found = answer.items
     let own = secrets(of: spot, account)
     let handed = ZoneHandover.secrets(
@@ -148,7 +155,7 @@ final class Keyring: Sendable {
       }
     do {
       for part in missing.chunks(of: Self.itemsPerRequestMax) {
-        found = try await accounts.keyItems(of: spot.message, adding: Array(part))
+        found = try await accounts.keyItems(of: spot.message, adding: Array(part), as: account.account)
       }
     } catch AccountError.refused(let status, _, _) where (400..<500).contains(status) {
       // A list that is full keeps nobody from reading what is in it.
@@ -182,13 +189,9 @@ final class Keyring: Sendable {
       memory.zones[spot] = zone
       return true
     }
-    guard isCurrent else { throw Self.accountChanged }
+    guard isCurrent else { throw AccountError.accountChanged }
     return zone
   }
-
-  /// What was fetched in one account's name is nothing for another's.
-  private static let accountChanged = CKError(
-    .accountTemporarilyUnavailable, "The account of this device has changed.")
 
   /// A zone's key from its list, with the account's key under which it lay.
   private struct OpenedKey {
@@ -271,7 +274,8 @@ final class Keyring: Sendable {
         )
       }
       if ZoneAccess.secrets(of: spot, in: account).contains(secret) { return }
-      _ = try await accounts.keyItems(of: nil, adding: [ZoneAccess.item(secret, of: spot, under: current)])
+      _ = try await accounts.keyItems(
+        of: nil, adding: [ZoneAccess.item(secret, of: spot, under: current)], as: account.account)
       memory.withLock { memory in
         memory.account = nil
         memory.zones[spot] = nil

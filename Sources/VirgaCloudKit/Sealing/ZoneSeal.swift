@@ -92,8 +92,9 @@ extension CKDatabase {
   /// - Throws: `CKError`, if the service could not be asked: the records are then not what they could be.
   func fetchKeys(for records: [CKRecord]) async throws {
     for record in records where record.lacksKeys {
-      guard let seal = record.state.withLock({ $0.seal }) else { continue }
-      try await seal.keyring.load(seal.spot)
+      let (seal, wanted) = record.state.withLock { ($0.seal, $0.missingKeys) }
+      guard let seal else { continue }
+      try await seal.keyring.load(seal.spot, for: wanted)
       if let share = record as? CKShare, share.lacksSecret {
         share.completeURL(with: seal.keyring.secret(of: seal.spot))
       }

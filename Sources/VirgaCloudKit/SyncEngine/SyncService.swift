@@ -56,7 +56,7 @@ struct SyncService: Sendable {
   func zoneChanges(in zone: ZoneID, since token: String?) async throws -> RecordPage {
     let start = token.map { ZoneToken($0) }
     if let missing = start?.missing, !missing.isEmpty, let seal = database.seal(of: zone) {
-      try await seal.keyring.load(seal.spot)
+      try await seal.keyring.load(seal.spot, for: missing)
       if missing.contains(where: { seal.keyring.key($0, in: seal.spot) != nil }) {
         throw CKError(.changeTokenExpired, "Keys came for values that were fetched before them.")
       }

@@ -63,6 +63,19 @@ import VirgaWire
     #expect(try await zoneKey(of: "phone2") == zoneKey(of: "laptop2"))
   }
 
+  /// A key that another device has made since the last look is looked for at once, and only once in a while.
+  @Test func keyThatWasMadeAMomentAgoIsFound() async throws {
+    let laptop = try await phone.joined(as: "laptop")
+    let seal = try #require(laptop.database.seal(of: zone.zoneID.model))
+    try await seal.keyring.load(seal.spot, for: [])
+    _ = try await phone.database.save(entry("one", secret: "first"))
+    #expect(try await text(of: "one", on: laptop) == "first")
+    // One that is not there is not asked for again and again.
+    laptop.network.forget()
+    for _ in 0..<3 { try await seal.keyring.load(seal.spot, for: ["nowhere"]) }
+    #expect(laptop.network.count("/virga/1/keys") == 1)
+  }
+
   @Test func accountKeysThatTwoDevicesMakeAtOnceBecomeOne() async throws {
     // As it was before devices were given keys: both are in the account, neither has one.
     let laptop = try await phone.joined(as: "laptop")
@@ -162,6 +175,25 @@ import VirgaWire
     #expect(await code { _ = try await laptop.database.allRecordZones() } == .accountTemporarilyUnavailable)
     _ = try await laptop.database.save(entry("after", secret: "after"))
     #expect(try await text(of: "after", on: other) == "after")
+  }
+
+  /// The former account's session is still good when the device has another account: nothing is encrypted in its name, and
+  /// nothing is put among the other's keys.
+  @Test func keysAreNotMixedWhenTheAccountIsReplacedBetweenTwoRequests() async throws {
+    let other = try server.device("other")
+    _ = try await other.database.save(zone)
+    let laptop = try await phone.joined(as: "laptop")
+    _ = try await laptop.database.save(entry("before", secret: "before"))
+    try await other.letIn(laptop, replacing: true)
+    server.advance(by: .seconds(60))
+    var codes: [CKError.Code?] = []
+    while codes.last != .some(nil), codes.count < 5 {
+      codes.append(await code { _ = try await laptop.database.save(entry("after", secret: "after")) })
+    }
+    #expect(codes.dropLast().allSatisfy { $0 == .accountTemporarilyUnavailable } && codes.last == .some(nil))
+    #expect(try await text(of: "after", on: other) == "after")
+    _ = try await other.database.save(entry("theirs", secret: "theirs"))
+    #expect(try await text(of: "theirs", on: laptop) == "theirs")
   }
 
   @Test func removedDeviceIsLeftOutOfWhatIsEncryptedFromThenOn() async throws {
