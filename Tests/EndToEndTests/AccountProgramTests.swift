@@ -232,6 +232,46 @@ import VirgaAuth
     #expect(none.code == 64 && none.errors.contains("is not the address of a share"))
   }
 
+  /// Whoever writes an address may pose as a server that hands on what is signed: to such a one nothing is.
+  @Test func anAddressOfAShareMovesNoServer() async throws {
+    let server = try await ServerProcess(options: ["--host", "0.0.0.0", "--enrolment", "open"])
+    let owner = try await WebService(server, home: "owner")
+    let zone = #""zoneID":{"zoneName":"Trips"}"#
+    _ = try owner.call("zones/modify", #"{"operations":[{"operationType":"create","zone":{\#(zone)}}]}"#)
+    let saved = try owner.call(
+      "records/modify",
+      #"{\#(zone),"operations":[{"operationType":"create","record":{"recordType":"cloudkit.share","#
+        + #""recordName":"cloudkit.zoneshare","publicPermission":"READ_ONLY"}}]}"#)
+    let records = try #require(saved.json["records"] as? [[String: Any]])
+    let guid = try #require(records.last?["shortGUID"] as? String, "\(saved.json)")
+    #expect(try await ProgramRun.run(server.account("show", home: "guest")).code == 0)
+    let home = server.folder.path + "/guest"
+    let file = URL(fileURLWithPath: home + "/account.json")
+    let before = try Data(contentsOf: file)
+    func accept(
+      _ host: String, _ words: String..., environment: [String: String] = [:]
+    ) async throws -> ProgramRun.End {
+      let address = "http://\(host):\(server.port)/share/iCloud.virga.test/development/\(guid)"
+      return try await ProgramRun.run(
+        ["account", "accept", address, "--home", home] + words, environment: environment)
+    }
+    let there = "http://127.0.0.2:\(server.port)"
+    let refused = try await accept("127.0.0.2")
+    #expect(refused.code == 1)
+    #expect(
+      refused.errors
+        == "virga: what answers at \(there) says that it is your server at \(server.endpoint); nobody there "
+        + "was told who you are; if it has moved there, say so: --endpoint \(there)\n")
+    #expect(try Data(contentsOf: file) == before)
+    // All names of this machine are one, and the one that is known stays.
+    #expect(try await accept("localhost").code == 0)
+    #expect(try Data(contentsOf: file) == before)
+    // The device's user may say where it is.
+    #expect(try await accept("127.0.0.2", environment: ["VIRGA_ENDPOINT": there]).code == 0)
+    #expect(try await accept("127.0.0.1", "--endpoint", server.endpoint).code == 0)
+    #expect(try Data(contentsOf: file) == before)
+  }
+
   @Test func homeThatOthersMayReadIsRefused() async throws {
     let server = try await ServerProcess()
     #expect(try await ProgramRun.run(server.account("show", home: "phone")).code == 0)

@@ -8,8 +8,18 @@ package import VirgaWire
 package actor AccountClient {
   package typealias Session = AccountMessages.Session
 
+  /// Who says where the server is.
+  package enum EndpointSource: Sendable {
+    /// The device's user, by an option, the environment or a setting. A server that was known elsewhere has moved.
+    case settings
+    /// An address that anybody may have written. A server that is known elsewhere is not believed to be there: whoever
+    /// wrote the address could hand its challenge on, and have the device sign in for them.
+    case address
+  }
+
   private let home: VirgaHome
   package nonisolated let endpoint: String
+  private let source: EndpointSource
   private let transport: any AccountTransport
   private let deviceName: String
   let now: @Sendable () -> Timestamp
@@ -22,13 +32,15 @@ package actor AccountClient {
   private static let renewalMargin: Duration = .seconds(60)
 
   /// - Parameter endpoint: The address that `transport` sends to; the account is kept under it for use without network.
+  /// - Parameter source: Who says that the server is there.
   /// - Parameter deviceName: What other devices of the account see, such as the host's name.
   package init(
-    home: VirgaHome, endpoint: String, transport: any AccountTransport, deviceName: String,
-    now: @escaping @Sendable () -> Timestamp
+    home: VirgaHome, endpoint: String, from source: EndpointSource = .settings, transport: any AccountTransport,
+    deviceName: String, now: @escaping @Sendable () -> Timestamp
   ) {
     self.home = home
     self.endpoint = endpoint
+    self.source = source
     self.transport = transport
     self.deviceName = Self.plainName(deviceName)
     self.now = now
@@ -45,7 +57,8 @@ package actor AccountClient {
   ///
   /// Of several callers at once one asks the server and the others wait for it.
   /// - Throws: `AccountError.enrolmentRefused` if there is no account and the server makes none, `.deviceRemoved`,
-  ///   `.deviceUnknown`, `.home`, or what the transport throws; `CancellationError` if the task was cancelled while it waited.
+  ///   `.deviceUnknown`, `.serverElsewhere`, `.home`, or what the transport throws; `CancellationError` if the task was
+  ///   cancelled while it waited.
   package func session() async throws -> Session {
     while isRenewing {
       try Task.checkCancellation()
@@ -79,14 +92,15 @@ package actor AccountClient {
       _ = try await enrol(key, named: VirgaHome.defaultKey, code: nil, challenge: challenge)
       return try await openSession()
     }
-    let key = try homeFiles { home throws(SecureFileError) in
-      if known.endpoint != endpoint {
-        var moved = known
-        moved.endpoint = endpoint
-        try home.remember(moved)
+    if known.endpoint != endpoint {
+      guard source == .settings else {
+        throw AccountError.serverElsewhere(known: known.endpoint, asked: endpoint)
       }
-      return try home.key(named: known.key)
+      var moved = known
+      moved.endpoint = endpoint
+      try homeFiles { [moved] home throws(SecureFileError) in try home.remember(moved) }
     }
+    let key = try homeFiles { home throws(SecureFileError) in try home.key(named: known.key) }
     let text = SignedText.session(server: challenge.server, challenge: challenge.challenge, device: known.device)
     let request = AccountMessages.SessionRequest(
       device: known.device, challenge: challenge.challenge, signature: try signature(of: text, by: key))

@@ -20,6 +20,8 @@ package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
   case joiningRefused
   /// The device has an account on this server already.
   case hasAccount(AccountID)
+  /// What answers at an address that somebody sent says that it is a server that the device knows elsewhere.
+  case serverElsewhere(known: String, asked: String)
   /// The server wants a pause.
   case throttled(retryAfterSeconds: Int)
   /// Any other refusal.
@@ -37,6 +39,8 @@ package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
     case .wrongCode: "the code is wrong, used or too old"
     case .joiningRefused: "the other device refused"
     case .hasAccount(let account): "this device already belongs to account \(account)"
+    case .serverElsewhere(let known, let asked):
+      "what answers at \(asked) says that it is your server at \(known); nobody there was told who you are"
     case .throttled(let seconds): "the server asks to wait \(seconds) seconds"
     case .refused(let status, let code, let reason): "the server refused: \(reason) (\(status) \(code))"
     case .badAnswer(let what): "what answers there is not a Virga server: \(what)"

@@ -129,6 +129,9 @@ package struct VirgaHome: Sendable {
     try accountsFile().accounts.first { $0.endpoint == endpoint }
   }
 
+  /// Where the servers of all accounts are, that of the one used last first.
+  package func endpoints() throws(SecureFileError) -> [String] { try accountsFile().accounts.map(\.endpoint) }
+
   /// Keeps an account as the one of its server; another one that was there is kept among the previous ones.
   package func remember(_ account: KnownAccount) throws(SecureFileError) {
     try withLock { () throws(SecureFileError) in

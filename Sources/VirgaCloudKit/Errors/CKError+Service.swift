@@ -119,7 +119,7 @@ extension CKError {
 
   init(_ error: AccountError) {
     switch error {
-    case .deviceRemoved, .enrolmentRefused, .hasAccount, .wrongCode, .joiningRefused:
+    case .deviceRemoved, .enrolmentRefused, .hasAccount, .wrongCode, .joiningRefused, .serverElsewhere:
       self.init(.notAuthenticated, error.description)
     case .home, .deviceUnknown, .accountChanged: self.init(.accountTemporarilyUnavailable, error.description)
     case .throttled(let seconds):

@@ -82,7 +82,7 @@ enum AccountCommand {
     case "join": try await perform(rest, join) { try await join($0, $1) }
     case "approve": try await perform(rest, approve) { try await approve($0, $1) }
     case "accept":
-      try await perform(rest, accept, endpoint: { try ShareURL($0.operands[0]).endpoint }) { try await accept($0, $1) }
+      try await perform(rest, accept, address: { try ShareURL($0.operands[0]) }) { try await accept($0, $1) }
     case "token": try await perform(rest, token) { try await token($0, $1) }
     case "reset-keys": try await perform(rest, resetKeys) { try await resetKeys($0, $1) }
     case "help", "--help", "-h": Terminal.print(help)
@@ -92,7 +92,7 @@ enum AccountCommand {
   }
 
   private static func perform(
-    _ words: [String], _ spec: CommandSpec, endpoint known: (Arguments) throws -> String? = { _ in nil },
+    _ words: [String], _ spec: CommandSpec, address: (Arguments) throws -> ShareURL? = { _ in nil },
     _ body: (AccountClient, Arguments) async throws -> Void
   ) async throws {
     let arguments = try Arguments(words, for: spec)
@@ -101,10 +101,16 @@ enum AccountCommand {
     let home = arguments.value("--home").map(VirgaHome.init(path:)) ?? VirgaHome(environment: environment)
     var endpoint = ""
     do {
-      let given = try (arguments.value("--endpoint") ?? known(arguments)).map { ["VIRGA_ENDPOINT": $0] }
+      let address = try address(arguments)
+      let given = arguments.value("--endpoint").map { ["VIRGA_ENDPOINT": $0] }
       endpoint = try Failure.endpoint(of: home, environment: given ?? environment)
+      var source = AccountClient.EndpointSource.settings
+      if let address, given == nil, !address.leads(to: endpoint) {
+        endpoint = try home.endpoints().first(where: address.leads) ?? address.endpoint
+        source = .address
+      }
       let client = AccountClient(
-        home: home, endpoint: endpoint, transport: CurlAccountTransport(endpoint: endpoint),
+        home: home, endpoint: endpoint, from: source, transport: CurlAccountTransport(endpoint: endpoint),
         deviceName: arguments.value("--name") ?? VirgaCloudKit.Service.hostName,
         now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
       try await body(client, arguments)
@@ -125,6 +131,8 @@ enum AccountCommand {
         return Failure(.noPermission, "\(error); to join again: virga account join CODE --replace")
       case .enrolmentRefused:
         return Failure(.noPermission, "\(error); with a code: virga account join CODE")
+      case .serverElsewhere(_, let asked):
+        return Failure(.failed, "\(error); if it has moved there, say so: --endpoint \(asked)")
       case .badAnswer: return Failure(.unavailable, error.description)
       default: return Failure(.failed, error.description)
       }

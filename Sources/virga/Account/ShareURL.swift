@@ -23,6 +23,17 @@ struct ShareURL {
     fragment = url.percentEncodedFragment
   }
 
+  /// Whether a server that the device knows is the one that the address names. All names of this machine are one.
+  func leads(to known: String) -> Bool { Self.place(of: known) == Self.place(of: endpoint) }
+
+  private static func place(of endpoint: String) -> [String]? {
+    guard let url = URLComponents(string: endpoint), let scheme = url.scheme?.lowercased(),
+      let host = url.host?.lowercased()
+    else { return nil }
+    let isHere = ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host)
+    return [scheme, isHere ? "localhost" : host, "\(url.port ?? (scheme == "https" ? 443 : 80))", url.path]
+  }
+
   var call: Call { .recordsAccept(ShortGUIDsRequest(shortGUIDs: [ShortGUID(path.shortGUID)])) }
 
   var operation: Endpoint {

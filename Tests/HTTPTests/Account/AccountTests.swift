@@ -287,6 +287,46 @@ import VirgaWire
     #expect(try await phone.describe().devices.count == 1)
   }
 
+  /// What began before the removal and is written after it gives the device nothing that lasts.
+  @Test(arguments: ["account/token", "account/invite", "account/remove", "keys", "pairing/confirm"])
+  func requestUnderWayGivesNothingToADeviceThatIsRemoved(call: String) async throws {
+    let box = Box<InterruptedStore?>(nil)
+    let world = AccountWorld(
+      pollAge: .milliseconds(1),
+      over: { store in
+        let interrupted = InterruptedStore(store)
+        box.value.withLock { $0 = interrupted }
+        return interrupted
+      })
+    let (phone, laptop, third) = (try world.device("phone"), try world.device("laptop"), try world.device("third"))
+    try await world.pair(phone, laptop)
+    let (own, session) = (try await phone.session(), try await laptop.session())
+    let code = try await laptop.invite().code
+    let joining = Task { try await third.join(code: code, replacing: false, announce: { _ in }) }
+    let candidate = try await laptop.candidate(for: code)
+    let now = world.clock.now
+    let store = try #require(box.value.withLock { $0 })
+    store.interrupt { try Accounts().remove(session.device, from: session.account, in: $0, now: now) }
+    let body =
+      switch call {
+      case "account/token": #"{"container":"iCloud.test"}"#
+      case "account/remove": #"{"device":"\#(own.device)"}"#
+      case "keys": #"{"add":[{"name":"n","value":"v"}]}"#
+      case "pairing/confirm":
+        #"{"code":"\#(code)","device":"\#(candidate.device)","accepts":true}"#
+      default: "{}"
+      }
+    let answer = await world.post(call, body, session: session.token)
+    #expect(answer.status == 401, "\(answer.body)")
+    #expect(answer.body.contains(AccountReason.deviceRemoved))
+    #expect(try await phone.describe().devices.map(\.name) == ["phone"])
+    #expect(try await store.read { try $0.entities(.webToken, owner: session.account.rawValue) }.isEmpty)
+    let keys = try await store.read { try KeyBook().items(in: .account(session.account), $0) }
+    #expect(!keys.contains { $0.name == "n" })
+    joining.cancel()
+    _ = await joining.result
+  }
+
   @Test func removedKeyNeverComesBack() async throws {
     let world = AccountWorld()
     let home = try temporaryHome()
@@ -329,6 +369,41 @@ import VirgaWire
       throws: AccountError.refused(status: 404, code: "NOT_FOUND", reason: AccountReason.deviceNotFound)
     ) { try await mine.remove(device) }
     #expect(try await other.describe().devices.count == 1)
+  }
+
+  // MARK: Where the server is
+
+  /// Whoever wrote an address could hand the challenge of the device's server on, and have it sign in for them.
+  @Test func nothingIsSignedForAKnownServerAtAnAddressThatSomebodySent() async throws {
+    let world = AccountWorld()
+    let home = try temporaryHome()
+    let account = try await world.device(home: home).session().account
+    let clock = world.clock
+    func device(_ source: AccountClient.EndpointSource) -> AccountClient {
+      AccountClient(
+        home: home, endpoint: "http://relay.example", from: source,
+        transport: RouteTransport(routes: world.routes, address: "192.0.2.6"), deviceName: "phone", now: { clock.now })
+    }
+    let refusal = AccountError.serverElsewhere(known: "http://server.example", asked: "http://relay.example")
+    await #expect(throws: refusal) { try await device(.address).session() }
+    await #expect(throws: refusal) { try await device(.address).invite() }
+    #expect(try home.endpoints() == ["http://server.example"])
+    #expect(try device(.address).knownAccount() == nil)
+    // The device's user may say that it has moved, and then it has.
+    #expect(try await device(.settings).session().account == account)
+    #expect(try home.endpoints() == ["http://relay.example"])
+    #expect(try await device(.address).session().account == account)
+  }
+
+  /// A server that the device does not know is one like any other.
+  @Test func anAddressMayLeadToANewServer() async throws {
+    let world = AccountWorld()
+    let home = try temporaryHome()
+    let clock = world.clock
+    let device = AccountClient(
+      home: home, endpoint: "http://other.example", from: .address,
+      transport: RouteTransport(routes: world.routes, address: "192.0.2.6"), deviceName: "phone", now: { clock.now })
+    #expect(try await device.session().account == (try device.knownAccount()?.account))
   }
 
   @Test func sessionRenewsWhenTheServerEndedIt() async throws {

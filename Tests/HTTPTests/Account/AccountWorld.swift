@@ -22,10 +22,13 @@ struct AccountWorld {
   let authenticator: Authenticator
   let routes: AccountRoutes
 
-  init(policy: EnrolmentPolicy = .open, pollAge: Duration = .seconds(30)) {
+  /// - Parameter over: Makes the store that the server uses of the memory store.
+  init(
+    policy: EnrolmentPolicy = .open, pollAge: Duration = .seconds(30), over wrap: (MemoryStore) -> any Store = { $0 }
+  ) {
     let clock = clock
     authenticator = Authenticator(
-      store: store, secrets: secrets, policy: policy, baseURL: "http://server.example", now: { clock.now })
+      store: wrap(store), secrets: secrets, policy: policy, baseURL: "http://server.example", now: { clock.now })
     routes = AccountRoutes(authenticator: authenticator, pollAge: pollAge)
   }
 
@@ -106,4 +109,36 @@ final class Fingerprints: Sendable {
   private let texts = Mutex<[String]>([])
   var all: [String] { texts.withLock { $0 } }
   func add(_ text: String) { texts.withLock { $0.append(text) } }
+}
+
+/// A store in which something happens between a request's first look and its write.
+final class InterruptedStore: Store {
+  typealias Interruption = @Sendable (any WriteTransaction) throws -> Void
+
+  private let store: MemoryStore
+  private let interruption = Mutex<Interruption?>(nil)
+
+  init(_ store: MemoryStore) { self.store = store }
+
+  /// Does this just before the next write.
+  func interrupt(_ body: @escaping Interruption) { interruption.withLock { $0 = body } }
+
+  func read<Value: Sendable>(
+    mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
+    completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+  ) {
+    store.read(body, completion: completion)
+  }
+
+  func write<Value: Sendable>(
+    mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+    completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+  ) {
+    let first = interruption.withLock { interruption in
+      defer { interruption = nil }
+      return interruption
+    }
+    if let first { store.write(first) { _ in } }
+    store.write(body, completion: completion)
+  }
 }
