@@ -8,11 +8,14 @@ public struct Principal: Hashable, Sendable {
   public var account: AccountID?
   /// The enrolled device, for a device's session.
   public var device: DeviceID?
+  /// The device with which the caller ends: of a web-auth token the one that made it, else the caller's own.
+  public var endsWith: DeviceID?
 
   public init(user: UserName?, account: AccountID?, device: DeviceID?) {
     self.user = user
     self.account = account
     self.device = device
+    endsWith = device
   }
 
   public static let world = Principal(user: nil, account: nil, device: nil)

@@ -23,6 +23,54 @@ import Testing
     }
   }
 
+  @Test func largeBodiesAreTakenAsFarAsThereIsMemoryForThem() async throws {
+    try await SocketTestServer.run {
+      $0.bodyMemoryBytesMax = 4 << 20
+    } _: { server, port in
+      func head(_ count: Int) -> String { "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: \(count)\r\n\r\n" }
+      let large = [UInt8](repeating: 65, count: 900_000)
+      // What is answered has given its memory back.
+      for _ in 0..<6 {
+        let client = SocketClient(port: port)
+        client.send(head(large.count))
+        client.send(large)
+        #expect(client.answer()?.body.count == large.count)
+      }
+      let before = server.counters.bytesReceived
+      let waiting = SocketClient(port: port)
+      waiting.send(head(large.count + 1))
+      waiting.send(large)
+      #expect(await SocketTestServer.eventually { server.counters.bytesReceived >= before + large.count })
+      let other = SocketClient(port: port)
+      other.send(head(large.count))
+      other.send(large)
+      #expect(other.answer()?.status == 503)
+      let small = SocketClient(port: port)
+      #expect(small.ask(head(5) + "hello")?.text == "hello")
+      waiting.send([65])
+      #expect(waiting.answer()?.body.count == large.count + 1)
+    }
+  }
+
+  @Test(arguments: [
+    ("192.0.2.1", "192.0.2.1"), ("2001:db8:1:2:3:4:5:6", "20.1.d.b8.0.1.0.2/64"),
+    ("2001:db8:1:2::", "20.1.d.b8.0.1.0.2/64"), ("[2001:db8:1:2::9]", "20.1.d.b8.0.1.0.2/64"),
+    ("2001:db8:1:3::", "20.1.d.b8.0.1.0.3/64"), ("::ffff:192.0.2.1", "192.0.2.1"), ("a:b", "a:b"), ("", ""),
+  ])
+  func addressesOfOneIPv6NetworkCountAsOne(text: String, counted: String) {
+    #expect(SocketAddress.counted(text) == counted)
+  }
+
+  @Test func connectionsOfOneIPv6NetworkAreCountedTogether() {
+    let quota = ConnectionQuota(max: 10, perAddressMax: 2, countsLoopback: false)
+    #expect(quota.take("2001:db8::1") && quota.take("2001:db8::2"))
+    #expect(!quota.take("2001:db8::3"))
+    #expect(quota.take("2001:db8:0:1::1"))
+    quota.release("2001:db8::1")
+    #expect(quota.take("2001:db8::3"))
+    for _ in 0..<3 { #expect(quota.take("::1")) }
+  }
+
   @Test func processWithoutDescriptorsTurnsClientsAwayAndRecovers() async {
     await #expect(processExitsWith: .success) {
       let handler = SocketTestServer()

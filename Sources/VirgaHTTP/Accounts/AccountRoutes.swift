@@ -22,15 +22,18 @@ package final class AccountRoutes: Sendable {
   private let signIns: SignInRoutes
   private let masterCode: String
   private let pollAge: Duration
+  private let queuesEnded: @Sendable ([String]) -> Void
 
   /// - Parameter pollAge: How long a request that waits for the other side of a pairing is parked.
   /// - Parameter signInAge: How long a sign-in on a web page lasts.
   /// - Parameter keptSignInAge: The same where the user wants to stay signed in.
+  /// - Parameter queuesEnded: Told the push tokens of each device that was removed, before that is answered.
   package init(
     authenticator: Authenticator, pollAge: Duration = Limits.pairingPollAge, signInAge: Duration = Limits.signInAge,
-    keptSignInAge: Duration = Limits.webTokenAge
+    keptSignInAge: Duration = Limits.webTokenAge, queuesEnded: @escaping @Sendable ([String]) -> Void = { _ in }
   ) {
     self.authenticator = authenticator
+    self.queuesEnded = queuesEnded
     signIns = SignInRoutes(
       authenticator: authenticator, pollAge: pollAge, age: signInAge, keptAge: keptSignInAge)
     self.pollAge = pollAge
@@ -153,10 +156,18 @@ package final class AccountRoutes: Sendable {
   private func remove(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Description {
     let session = try await session(call)
     let message: AccountMessages.RemoveRequest = try call.body()
-    try await authenticator.write { [accounts] in
-      try accounts.remove(message.device, from: session.account, in: $0, now: call.now)
+    let containers = try await authenticator.read { try Set($0.databases().map(\.key.container)) }
+    let queues = try await authenticator.write { [accounts, authenticator] transaction in
+      // The one who removes may itself have been removed while this waited.
+      try accounts.checkIsIn(session.device, in: transaction)
+      try accounts.remove(message.device, from: session.account, in: transaction, now: call.now)
+      return try containers.sorted().flatMap { container in
+        let user = authenticator.user(of: session.account, in: container)
+        return try Service().removePushTokens(of: message.device, user, container: container, in: transaction)
+      }
     }
     authenticator.forget(message.device)
+    queuesEnded(queues)
     return try await describe(session)
   }
 
@@ -173,6 +184,7 @@ package final class AccountRoutes: Sendable {
       account: session.account, device: session.device, container: message.container,
       expires: call.now + Limits.webTokenAge)
     let generation = try await authenticator.write { [accounts, token] transaction in
+      try accounts.checkIsIn(session.device, in: transaction)
       let digest = { SHA256.hexDigest(of: secrets.apiToken(for: token.container, generation: $0)) }
       let generation = try Credentials().shareToken(
         of: token.container, for: token.account, digest: digest, in: transaction, now: call.now)
@@ -187,13 +199,14 @@ package final class AccountRoutes: Sendable {
   }
 
   private func makeEnrolmentCode(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Code {
-    _ = try await session(call)
+    let session = try await session(call)
     guard authenticator.policy != .closed else { throw ServiceError(.accessDenied, AccountReason.enrolmentClosed) }
     var random = SystemRandom()
     let code = PairingCode.draw(length: PairingCode.enrolmentLength, using: &random)
     let expires = call.now + Limits.enrolmentCodeAge
-    try await authenticator.write { [accounts] in
-      try accounts.invite(digest: SHA256.hexDigest(of: code), expires: expires, in: $0)
+    try await authenticator.write { [accounts] transaction in
+      try accounts.checkIsIn(session.device, in: transaction)
+      try accounts.invite(digest: SHA256.hexDigest(of: code), expires: expires, in: transaction)
     }
     return AccountMessages.Code(code: PairingCode.spelled(code), expires: expires)
   }
@@ -244,7 +257,10 @@ package final class AccountRoutes: Sendable {
       let device = Device(
         id: candidate.id, account: session.account, name: candidate.name, publicKey: candidate.publicKey,
         enrolled: call.now)
-      try await authenticator.write { [accounts] in try accounts.add(device, in: $0) }
+      try await authenticator.write { [accounts] transaction in
+        try accounts.checkIsIn(session.device, in: transaction)
+        try accounts.add(device, in: transaction)
+      }
     }
     pairings.withLock { $0.table.settle(code, as: message.accepts ? .accepted(candidate) : .refused) }
     bell.ring()

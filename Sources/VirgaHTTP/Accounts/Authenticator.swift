@@ -132,7 +132,8 @@ package final class Authenticator: Sendable {
     for spelling in Self.spellings(of: text) {
       guard let token = try await webToken(spelling), token.container == endpoint.container else { continue }
       let user = user(of: token.account, in: endpoint.container)
-      let principal = Principal(user: user, account: token.account, device: nil)
+      var principal = Principal(user: user, account: token.account, device: nil)
+      principal.endsWith = token.device
       return Authentication(principal: principal, webToken: spelling)
     }
     throw signInRequired("ckWebAuthToken is not valid or has ended", endpoint, request, token: known)
@@ -280,14 +281,26 @@ package final class Authenticator: Sendable {
     _ reason: String, _ endpoint: Endpoint, _ request: HTTPRequest, token: KnownToken
   ) -> ServiceError {
     var error = ServiceError(.authenticationRequired, reason)
+    error.redirectURL = signInURL(endpoint, request, token: token)
+    return error
+  }
+
+  /// Where the user of a page can sign in that made a request with an API token; `nil` if it has none.
+  func signInURL(for request: HTTPRequest, at endpoint: Endpoint) async -> String? {
+    guard let text = QueryParameters(of: request.head)["ckAPIToken"], let known = try? await apiToken(text),
+      known.token.container == endpoint.container
+    else { return nil }
+    return signInURL(endpoint, request, token: known)
+  }
+
+  private func signInURL(_ endpoint: Endpoint, _ request: HTTPRequest, token: KnownToken) -> String {
     let base = baseURL ?? Front.base(ofHost: request.head.headers["Host"])
     let container = endpoint.container.rawValue.percentEncodedPathSegment
     var url = "\(base)/virga/1/sign-in?container=\(container)&token=\(token.digest)"
     if let origin = request.head.headers["Origin"].flatMap(APIToken.origin) {
       url += "&origin=\(origin.percentEncodedPathSegment)"
     }
-    error.redirectURL = url
-    return error
+    return url
   }
 
   /// The user of an account in a container.

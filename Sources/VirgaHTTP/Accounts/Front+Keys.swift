@@ -16,6 +16,7 @@ extension Front {
         Principal(user: nil, account: session.account, device: nil), request.head,
         QueryParameters(of: request.head))
       let (zones, wakes) = try await store.write { [service, authenticator] transaction in
+        try Accounts().checkIsIn(session.device, in: transaction)
         var context = start
         // The user did it elsewhere, so every device is told.
         context.clientID = nil

@@ -42,6 +42,8 @@ struct BodyReceiver {
     file = try UploadFile(in: directory)
   }
 
+  var bytesInMemory: Int { bytes.count }
+
   var isComplete: Bool {
     switch framing {
     case .none: true

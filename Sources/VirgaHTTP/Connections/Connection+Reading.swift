@@ -111,6 +111,11 @@ extension Connection {
   /// Hands the request on if its body is complete, else gives the body the time it has earned.
   private func bodyMoved() throws(HTTPRefusal) {
     guard let receiver = body, let head else { return }
+    if receiver.bytesInMemory > BodyMemory.freeBytes {
+      let share = bodyShare ?? BodyShare(of: service.bodies, for: caller(of: head))
+      bodyShare = share
+      try share.grow(to: receiver.bytesInMemory)
+    }
     guard receiver.isComplete else {
       setDeadline(receiver.began + service.configuration.bodyRate.time(for: receiver.received))
       return
@@ -118,6 +123,10 @@ extension Connection {
     let whole = body?.finish() ?? .bytes([])
     body = nil
     handle(whole, of: head)
+  }
+
+  private func caller(of head: ParsedHead) -> String {
+    HTTPRequest(head: head.head, clientAddress: address).callerAddress
   }
 
   private func sendInterim() {
@@ -131,6 +140,7 @@ extension Connection {
   func refuse(_ refusal: HTTPRefusal) {
     loop.counters.refusals.add(1, ordering: .relaxed)
     body = nil
+    bodyShare = nil
     keepsAlive = false
     answer(service.handler.response(to: refusal))
   }

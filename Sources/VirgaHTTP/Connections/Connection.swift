@@ -39,6 +39,8 @@ final class Connection: EventSource {
   var parser: RequestHeadParser
   var head: ParsedHead?
   var body: BodyReceiver?
+  /// What a large body takes of the server's memory, until its request is answered.
+  var bodyShare: BodyShare?
   var task: Task<Void, Never>?
   var keepsAlive = true
   var output: Outgoing?
@@ -129,6 +131,7 @@ final class Connection: EventSource {
     loop.assertOnLoop()
     precondition(phase == .handling, "an answer to no request")
     task = nil
+    bodyShare = nil
     answer(response)
     goOn()
   }
@@ -188,6 +191,7 @@ final class Connection: EventSource {
     task?.cancel()
     task = nil
     body = nil
+    bodyShare = nil
     output = nil
     input = []
     whenDone?(false)

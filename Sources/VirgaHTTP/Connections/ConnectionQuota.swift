@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts the connections that are open, overall and for each address.
+/// Counts the connections that are open, overall and for each address, of IPv6 for each network of 64 bits.
 final class ConnectionQuota: Sendable {
   private struct State {
     var total = 0
@@ -24,8 +24,9 @@ final class ConnectionQuota: Sendable {
     let isTaken = state.withLock { state in
       guard state.total < max else { return false }
       if counts(address) {
-        guard state.byAddress[address, default: 0] < perAddressMax else { return false }
-        state.byAddress[address, default: 0] += 1
+        let key = SocketAddress.counted(address)
+        guard state.byAddress[key, default: 0] < perAddressMax else { return false }
+        state.byAddress[key, default: 0] += 1
       }
       state.total += 1
       return true
@@ -37,8 +38,9 @@ final class ConnectionQuota: Sendable {
   func release(_ address: String) {
     state.withLock { state in
       state.total -= 1
-      guard counts(address), let count = state.byAddress[address] else { return }
-      state.byAddress[address] = count > 1 ? count - 1 : nil
+      let key = SocketAddress.counted(address)
+      guard counts(address), let count = state.byAddress[key] else { return }
+      state.byAddress[key] = count > 1 ? count - 1 : nil
     }
   }
 

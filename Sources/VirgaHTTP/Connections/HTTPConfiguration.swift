@@ -27,6 +27,11 @@ package struct HTTPConfiguration: Sendable {
   /// Whether `connectionsPerAddressMax` also holds for this machine's own addresses, from where a proxy connects.
   package var countsLoopback = false
 
+  /// Memory that bodies under way may take, beyond the first 64 KB of each; those that do not fit are told to wait.
+  package var bodyMemoryBytesMax = 256 << 20
+  /// The part of it that one address may take.
+  package var bodyMemoryBytesPerAddressMax: Int { bodyMemoryBytesMax / 4 }
+
   package var headBytesMax = 16_384
   package var fieldsMax = 100
   package var targetBytesMax = 8_192

@@ -6,10 +6,13 @@ final class HTTPService: Sendable {
   let handler: any HTTPHandler
   let configuration: HTTPConfiguration
   let quota: ConnectionQuota
+  let bodies: BodyMemory
 
   init(handler: any HTTPHandler, configuration: HTTPConfiguration, connectionsMax: Int) {
     self.handler = handler
     self.configuration = configuration
+    bodies = BodyMemory(
+      max: configuration.bodyMemoryBytesMax, perAddressMax: configuration.bodyMemoryBytesPerAddressMax)
     quota = ConnectionQuota(
       max: connectionsMax, perAddressMax: configuration.connectionsPerAddressMax,
       countsLoopback: configuration.countsLoopback)

@@ -62,6 +62,19 @@ struct SocketAddress {
     return text.hasPrefix("::ffff:") && text.contains(".") ? String(text.dropFirst(7)) : text
   }
 
+  /// What stands for an address where connections, requests and guesses of one are counted: of IPv6 the network of 64
+  /// bits, since whoever has one address there has all of its network.
+  static func counted(_ text: String) -> String {
+    guard text.utf8.contains(UInt8(ascii: ":")) else { return text }
+    var bytes = [UInt8](repeating: 0, count: 16)
+    let bare = text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text
+    guard inet_pton(AF_INET6, bare, &bytes) == 1 else { return text }
+    if bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]) {
+      return bytes[12...].map { String($0) }.joined(separator: ".")
+    }
+    return bytes[..<8].map { String($0, radix: 16) }.joined(separator: ".") + "/64"
+  }
+
   var isLoopback: Bool { Self.isLoopback(text) }
   static func isLoopback(_ text: String) -> Bool { text == "::1" || text.hasPrefix("127.") }
 }

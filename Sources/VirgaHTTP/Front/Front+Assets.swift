@@ -21,7 +21,7 @@ extension Front {
       claim = try urls(for: request.head).claim(ticket: ticket, now: now, grace: grace)
     } catch {
       if case .file(let file) = request.body { await assets.remove(upload: file.path) }
-      return refusal(error, request.head)
+      return refusal(error)
     }
     do {
       if let answer = try await faultOfUpload(claim, request.body) { return answer }
@@ -79,27 +79,41 @@ extension Front {
     var admitted = claim
     admitted.expires = max(claim.expires, now)
     let random = configuration.makeRandom()
-    return try await assets.gate.shared { [admitted] in
+    let (checksum, result) = try await assets.gate.shared { [admitted] in
       let content = try await assets.settle(upload: path, boundary: boundary)
-      return try await store.write { [service] transaction in
-        var random = random
-        return try service.acceptUpload(
-          for: admitted, checksum: content.checksum, size: content.size, in: transaction, now: now, random: &random)
+      let result: Result<AssetReceipt, any Error>
+      do {
+        let receipt = try await store.write { [service] transaction in
+          var random = random
+          return try service.acceptUpload(
+            for: admitted, checksum: content.checksum, size: content.size, in: transaction, now: now, random: &random)
+        }
+        result = .success(receipt)
+      } catch {
+        result = .failure(error)
       }
+      return (content.checksum, result)
+    }
+    if case .failure = result { await removeIfStray(checksum) }
+    return try result.get()
+  }
+
+  /// Removes bytes that came to their place in vain. What cannot be done is left to the next start.
+  private func removeIfStray(_ checksum: String) async {
+    do { try await removeStrays(among: [checksum]) } catch {
+      configuration.log("removing what an upload left: \(error)")
     }
   }
 
   /// The answer to a URL that does not count: 403 if it is not ours, 410 if it has expired.
-  func refusal(_ objection: SignedURLs.Objection, _ head: HTTPRequestHead) -> HTTPResponse {
-    var response: HTTPResponse
+  func refusal(_ objection: SignedURLs.Objection) -> HTTPResponse {
     switch objection {
-    case .forged: response = failure(ServiceError(.accessDenied, "this URL was not made by this server"))
+    case .forged: return failure(ServiceError(.accessDenied, "this URL was not made by this server"))
     case .expired:
-      response = failure(ServiceError(.notFound, "this URL has expired: ask for a new one"))
+      var response = failure(ServiceError(.notFound, "this URL has expired: ask for a new one"))
       response.status = 410
+      return response
     }
-    if let origin = head.headers["Origin"] { response.allow(origin: origin) }
-    return response
   }
 
   // MARK: Downloads
@@ -110,7 +124,7 @@ extension Front {
     do {
       size = try urls(for: head).size(ofDownload: name, QueryParameters(of: head), now: configuration.now())
     } catch {
-      return refusal(error, head)
+      return refusal(error)
     }
     guard let digest = Base64.decodeFromURL(name), let path = assets.path(ofChecksum: digest.base64),
       await assets.holds(path, size: size)
@@ -118,7 +132,8 @@ extension Front {
     let tag = "\"\(Hex.encode(digest))\""
     var headers = HTTPHeaders([
       ("Content-Type", "application/octet-stream"), ("Accept-Ranges", "bytes"), ("ETag", tag),
-      ("Cache-Control", "private, max-age=3600, immutable"),
+      // What a cache keeps for a program says nothing of the pages that may read it.
+      ("Cache-Control", "private, max-age=3600, immutable"), ("Vary", "Origin"),
       // What users stored is never a page of this server.
       ("X-Content-Type-Options", "nosniff"), ("Content-Security-Policy", "sandbox"),
     ])

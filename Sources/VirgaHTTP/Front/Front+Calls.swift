@@ -21,7 +21,12 @@ extension Front {
       for header in authentication.responseHeaders { response.headers.append(header.name, header.value) }
       return response
     } catch {
-      return failure(serviceError(error, uuid: uuid, during: endpoint.operation.rawValue), uuid: uuid)
+      var error = serviceError(error, uuid: uuid, during: endpoint.operation.rawValue)
+      // Only the rules know of some calls that they need a user.
+      if error.code == .authenticationRequired, error.redirectURL == nil {
+        error.redirectURL = await authenticator.signInURL(for: request, at: endpoint)
+      }
+      return failure(error, uuid: uuid)
     }
   }
 

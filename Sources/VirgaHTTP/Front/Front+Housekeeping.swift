@@ -32,8 +32,11 @@ extension Front {
     do {
       let steps = try await store.read { [service] in try service.compactionSteps(in: $0, now: now) }
       for step in steps {
-        while try await store.write({ [service] in try service.perform(step, in: $0, now: now) }) {}
-        if Task.isCancelled { return }
+        var isMoreLikely = true
+        while isMoreLikely {
+          if Task.isCancelled { return }
+          isMoreLikely = try await store.write { [service] in try service.perform(step, in: $0, now: now) }
+        }
       }
       try await collectAssets(now: now)
       try await assets.removeUploads(before: Int((now - .seconds(86_400)).milliseconds / 1_000))
@@ -48,21 +51,26 @@ extension Front {
     do {
       let all = try await assets.checksums(writtenBefore: Int(before.milliseconds / 1_000))
       for start in stride(from: 0, to: all.count, by: Self.assetsPerCollection) {
-        let some = all[start..<min(start + Self.assetsPerCollection, all.count)]
-        try await assets.gate.alone {
-          let strays = try await store.read { transaction in try some.filter { try transaction.asset($0) == nil } }
-          await assets.remove(checksums: strays)
-        }
+        if Task.isCancelled { return }
+        try await removeStrays(among: all[start..<min(start + Self.assetsPerCollection, all.count)])
       }
     } catch {
       configuration.log("removing strays: \(error)")
     }
   }
 
+  /// Removes those bytes that no row knows.
+  func removeStrays(among checksums: ArraySlice<String>) async throws {
+    try await assets.gate.alone {
+      let strays = try await store.read { transaction in try checksums.filter { try transaction.asset($0) == nil } }
+      await assets.remove(checksums: strays)
+    }
+  }
+
   /// Removes the rows and then the bytes of assets that nobody claims any more.
   private func collectAssets(now: Timestamp) async throws {
     var isMoreLikely = true
-    while isMoreLikely {
+    while isMoreLikely, !Task.isCancelled {
       let count = try await assets.gate.alone {
         let checksums = try await store.write { [service] in
           try service.collectAssets(in: $0, now: now, limit: Self.assetsPerCollection)

@@ -12,13 +12,14 @@ extension Front {
   func poll(_ token: String) async -> HTTPResponse {
     let uuid = makeUUID()
     do {
-      let queue = try await store.read { [service] in try service.pushQueue(of: token, in: $0) }
-      guard let queue else { throw ServiceError(.notFound, "there is no such push token: create one anew") }
       let poll = polls.begin(token)
       defer { polls.end(poll) }
       while !Task.isCancelled {
         poll.arm()
-        if let notification = try await takeNotification(token) {
+        // The queue may have ended meanwhile, with its device.
+        let (queue, waiting) = try await look(at: token)
+        if let notification = waiting.first(where: { polls.claim($0.id) }) {
+          guard try await isStillWaiting(notification) else { continue }
           guard faults.watches(queue.environment) else { return answer(notification, token, uuid) }
           if let response = try await answer(notification, token, uuid, meeting: faults(of: queue)) { return response }
           continue
@@ -31,21 +32,30 @@ extension Front {
     }
   }
 
-  /// The oldest notification that no other poll is delivering.
-  private func takeNotification(_ token: String) async throws -> NotificationRow? {
-    while true {
-      let rows = try await store.read { try $0.notifications(for: token, limit: Limits.notificationsPerTokenMax) }
-      guard let row = rows.first(where: { polls.claim($0.id) }) else { return nil }
-      // Another poll may have delivered it since the look, and claims nothing any more.
-      do {
-        let left = try await store.read { try $0.notifications(for: token, limit: Limits.notificationsPerTokenMax) }
-        if left.contains(where: { $0.id == row.id }) { return row }
-      } catch {
-        polls.release(row.id)
-        throw error
+  /// A queue and what waits in it, the oldest first.
+  private func look(at token: String) async throws -> (queue: PushQueue, waiting: [NotificationRow]) {
+    try await store.read { [service] transaction in
+      guard let queue = try service.pushQueue(of: token, in: transaction) else {
+        throw ServiceError(.notFound, "there is no such push token: create one anew")
       }
-      polls.release(row.id)
+      return (queue, try transaction.notifications(for: token, limit: Limits.notificationsPerTokenMax))
     }
+  }
+
+  /// Whether a notification that was just claimed waits: between the look and the claim another poll may have delivered
+  /// it to the end.
+  private func isStillWaiting(_ notification: NotificationRow) async throws -> Bool {
+    do {
+      let waiting = try await store.read {
+        try $0.notifications(for: notification.pushToken, limit: Limits.notificationsPerTokenMax)
+      }
+      if waiting.contains(where: { $0.id == notification.id }) { return true }
+    } catch {
+      polls.release(notification.id)
+      throw error
+    }
+    polls.release(notification.id)
+    return false
   }
 
   private func faults(of queue: PushQueue) -> [FaultPlan.Rule] {

@@ -43,7 +43,8 @@ package final class Front: HTTPHandler {
       ]
     }
     accounts = AccountRoutes(
-      authenticator: authenticator, signInAge: configuration.signInAge, keptSignInAge: configuration.keptSignInAge)
+      authenticator: authenticator, signInAge: configuration.signInAge, keptSignInAge: configuration.keptSignInAge,
+      queuesEnded: { [polls] tokens in for token in tokens { polls.wake(token) } })
     credentials = OperatorRoutes(authenticator: authenticator)
     rates = RequestRates(address: configuration.addressRate, user: configuration.userRate)
   }
@@ -63,7 +64,7 @@ package final class Front: HTTPHandler {
         _ = try urls(for: head).claim(ticket: ticket, now: configuration.now())
         return .stream(directory: assets.uploads, limit: configuration.assetBytesMax)
       } catch {
-        var response = refusal(error, head)
+        var response = refusal(error)
         if let origin = head.headers["Origin"] { response.allow(origin: origin) }
         return .refuse(response)
       }

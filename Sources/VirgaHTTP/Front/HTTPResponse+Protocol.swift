@@ -7,10 +7,12 @@ extension HTTPResponse {
       body: .bytes(body))
   }
 
-  /// Lets a page of that origin read the answer and the headers that it needs, such as the next web-auth token.
+  /// Lets a page of that origin read the answer and the headers that it needs, such as the next web-auth token. A browser
+  /// refuses an answer that says so twice, so the first word counts.
   mutating func allow(origin: String) {
+    guard headers["Access-Control-Allow-Origin"] == nil else { return }
     headers.append("Access-Control-Allow-Origin", origin)
-    headers.append("Vary", "Origin")
+    if !headers.fields.contains(where: { $0 == ("Vary", "Origin") }) { headers.append("Vary", "Origin") }
     headers.append(
       "Access-Control-Expose-Headers",
       "X-Apple-CloudKit-Web-Auth-Token, X-Apple-CloudKit-Session, X-Apple-Request-UUID, Retry-After, Content-Range, ETag"

@@ -19,7 +19,9 @@ extension HTTPRequest {
 
   /// Whose requests and guesses are counted. A proxy on this machine says for whom it asks; nobody else is believed.
   /// What the proxy adds comes last, in the client's own field or in one after it.
-  var callerAddress: String {
+  var callerAddress: String { SocketAddress.counted(callerText) }
+
+  private var callerText: String {
     guard clientAddress == "127.0.0.1" || clientAddress == "::1",
       let forwarded = head.headers.last(named: "X-Forwarded-For")
     else { return clientAddress }

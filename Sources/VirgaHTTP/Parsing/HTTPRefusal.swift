@@ -30,6 +30,7 @@ public struct HTTPRefusal: Error, Sendable, Hashable {
   static let headTooLarge = HTTPRefusal(status: 431, reason: "The request head is too large.")
   static let coding = HTTPRefusal(status: 501, reason: "The only transfer coding known is chunked.")
   static let busy = HTTPRefusal(status: 503, reason: "Too many connections; try again later.")
+  static let crowded = HTTPRefusal(status: 503, reason: "Too many large bodies are under way; try again later.")
   static let version = HTTPRefusal(status: 505, reason: "The only versions known are HTTP/1.0 and HTTP/1.1.")
   static let storageFull = HTTPRefusal(status: 507, reason: "There is no room for the body.")
   static let storageFailed = HTTPRefusal(status: 500, reason: "The body could not be stored.")

@@ -107,9 +107,7 @@ final class SignInRoutes: Sendable {
       expires: now + (message.keepsSignedIn ? keptAge : age), apiToken: signIn.tokenDigest)
     try await authenticator.write { [accounts, credentials] transaction in
       // Either may have been taken back since the code was confirmed.
-      guard let known = try accounts.device(device, in: transaction), known.removed == nil else {
-        throw ServiceError.deviceRemoved
-      }
+      try accounts.checkIsIn(device, in: transaction)
       guard try credentials.token(digest: signIn.tokenDigest, in: transaction) != nil else {
         throw ServiceError(.authenticationFailed, "the API token was revoked")
       }

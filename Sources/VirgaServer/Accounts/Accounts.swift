@@ -25,6 +25,16 @@ package struct Accounts: Sendable {
     try transaction.entity(.device, key: id.rawValue)?.decoded()
   }
 
+  /// Whether a device was removed. What lasts longer than a request is not given to it, however the request began.
+  package func isRemoved(_ id: DeviceID, in transaction: any ReadTransaction) throws -> Bool {
+    try device(id, in: transaction)?.removed != nil
+  }
+
+  /// - Throws: `AUTHENTICATION_FAILED` if the device was removed, or is none.
+  package func checkIsIn(_ id: DeviceID, in transaction: any ReadTransaction) throws {
+    guard let device = try device(id, in: transaction), device.removed == nil else { throw ServiceError.deviceRemoved }
+  }
+
   /// The devices of an account in the order in which they came.
   package func devices(of account: AccountID, in transaction: any ReadTransaction) throws -> [Device] {
     let devices: [Device] = try transaction.entities(.device, owner: account.rawValue).map { try $0.decoded() }
@@ -81,7 +91,8 @@ package struct Accounts: Sendable {
     try put(device, in: transaction)
   }
 
-  /// Removes a device and the web-auth tokens that it made.
+  /// Removes a device and the web-auth tokens that it made. Its push tokens lie in containers: see
+  /// `Service.removePushTokens`.
   /// - Throws: `NOT_FOUND` if the account has no such device, `ACCESS_DENIED` if it is the last one.
   package func remove(
     _ id: DeviceID, from account: AccountID, in transaction: any WriteTransaction, now: Timestamp

@@ -13,13 +13,19 @@ package struct GuessLimiter: Sendable {
 
   /// How long the address has to wait before it may try again; `nil` when it may now.
   package func wait(for address: String, now: Timestamp) -> Duration? {
-    guard let made = guesses[address], made.count >= Limits.wrongGuessesPerAddressMax else { return nil }
-    let end = made.began + Limits.guessWindow
-    return now < end ? end - now : nil
+    guard let made = guesses[address], counts(made, now: now), made.count >= Limits.wrongGuessesPerAddressMax else {
+      return nil
+    }
+    return made.began + Limits.guessWindow - now
+  }
+
+  /// Whether guesses are still held against an address. Those of the future were made before the clock was set back.
+  private func counts(_ made: Guesses, now: Timestamp) -> Bool {
+    made.began <= now && now < made.began + Limits.guessWindow
   }
 
   package mutating func recordWrongGuess(from address: String, now: Timestamp) {
-    if let made = guesses[address], now < made.began + Limits.guessWindow {
+    if let made = guesses[address], counts(made, now: now) {
       guesses[address] = Guesses(count: made.count + 1, began: made.began)
       return
     }
@@ -28,7 +34,7 @@ package struct GuessLimiter: Sendable {
   }
 
   private mutating func forgetSome(now: Timestamp) {
-    guesses = guesses.filter { now < $0.value.began + Limits.guessWindow }
+    guesses = guesses.filter { counts($0.value, now: now) }
     guard guesses.count >= Limits.guessingAddressesMax else { return }
     let oldest = guesses.min { ($0.value.began, $0.key) < ($1.value.began, $1.key) }
     if let oldest { guesses[oldest.key] = nil }

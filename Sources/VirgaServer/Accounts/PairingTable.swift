@@ -37,6 +37,8 @@ package struct PairingTable: Sendable {
     var wrongGuesses = 0
     /// What the joining device shows when it asks how it went.
     var ticket = ""
+
+    func lives(at now: Timestamp) -> Bool { PairingCode.lives(until: expires, now: now) }
   }
 
   // A code's first characters find the pairing and the rest proves knowledge of it: only then can a wrong guess be
@@ -51,7 +53,7 @@ package struct PairingTable: Sendable {
   package mutating func invite(
     to account: AccountID, by inviter: DeviceID, now: Timestamp, random: inout some RandomNumberGenerator
   ) throws(ServiceError) -> (code: String, expires: Timestamp) {
-    pairings = pairings.filter { now < $0.value.pairing.expires && $0.value.pairing.inviter != inviter }
+    pairings = pairings.filter { $0.value.pairing.lives(at: now) && $0.value.pairing.inviter != inviter }
     guard pairings.count < Limits.pairingCodesMax else {
       throw ServiceError(.throttled, "too many codes wait to be used", retryAfterSeconds: 60)
     }
@@ -72,7 +74,7 @@ package struct PairingTable: Sendable {
     code: String, candidate: Candidate, ticket: String, now: Timestamp, isEqual: (String, String) -> Bool
   ) throws(ServiceError) -> String {
     let prefix = String(code.prefix(Self.prefixLength))
-    guard let (secret, found) = pairings[prefix], now < found.expires else { throw .wrongCode }
+    guard let (secret, found) = pairings[prefix], found.lives(at: now) else { throw .wrongCode }
     var pairing = found
     guard isEqual(secret, code) else {
       pairing.wrongGuesses += 1
@@ -97,7 +99,7 @@ package struct PairingTable: Sendable {
   /// How far a code has come, for the device that made it.
   package func state(of code: String, madeBy inviter: DeviceID, now: Timestamp) throws(ServiceError) -> State {
     guard let (secret, pairing) = pairings[String(code.prefix(Self.prefixLength))], secret == code,
-      pairing.inviter == inviter, now < pairing.expires
+      pairing.inviter == inviter, pairing.lives(at: now)
     else { throw .wrongCode }
     return pairing.state
   }
@@ -115,9 +117,17 @@ package struct PairingTable: Sendable {
   /// How far a code has come, for the device that used it.
   /// - Throws: `NOT_FOUND` if the ticket is unknown or too old.
   package func outcome(for ticket: String, now: Timestamp) throws(ServiceError) -> (state: State, account: AccountID) {
-    let found = pairings.values.first { $0.pairing.ticket == ticket && !ticket.isEmpty && now < $0.pairing.expires }
+    let found = pairings.values.first { $0.pairing.ticket == ticket && !ticket.isEmpty && $0.pairing.lives(at: now) }
     guard let found else { throw .wrongCode }
     return (found.pairing.state, found.pairing.account)
+  }
+}
+
+extension PairingCode {
+  /// Whether a code that ends then still counts. A clock that is set back ends it, instead of letting it take up room for
+  /// as long as the clock was wrong.
+  static func lives(until expires: Timestamp, now: Timestamp) -> Bool {
+    now < expires && expires <= now + Limits.pairingCodeAge
   }
 }
 

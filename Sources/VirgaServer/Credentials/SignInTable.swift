@@ -43,6 +43,8 @@ package struct SignInTable: Sendable {
     var expires: Timestamp
     var state = State.waiting
     var wrongGuesses = 0
+
+    func lives(at now: Timestamp) -> Bool { PairingCode.lives(until: expires, now: now) }
   }
 
   // As in `PairingTable`: the first characters find the code, the rest proves knowledge of it.
@@ -113,7 +115,7 @@ package struct SignInTable: Sendable {
 
   private func signIn(of ticket: String, now: Timestamp) throws(ServiceError) -> SignIn {
     // The code that the ticket came with may be gone, and its first characters be another's.
-    guard let prefix = tickets[ticket], let signIn = signIns[prefix], signIn.ticket == ticket, now < signIn.expires
+    guard let prefix = tickets[ticket], let signIn = signIns[prefix], signIn.ticket == ticket, signIn.lives(at: now)
     else { throw .wrongCode }
     return signIn
   }
@@ -122,7 +124,7 @@ package struct SignInTable: Sendable {
     _ code: String, now: Timestamp, isEqual: (String, String) -> Bool
   ) throws(ServiceError) -> SignIn {
     let prefix = String(code.prefix(Self.prefixLength))
-    guard var signIn = signIns[prefix], now < signIn.expires else { throw .wrongCode }
+    guard var signIn = signIns[prefix], signIn.lives(at: now) else { throw .wrongCode }
     guard isEqual(signIn.code, code) else {
       signIn.wrongGuesses += 1
       signIns[prefix] = signIn.wrongGuesses < Limits.wrongGuessesPerCodeMax ? signIn : nil
@@ -133,7 +135,7 @@ package struct SignInTable: Sendable {
   }
 
   private mutating func forgetOld(now: Timestamp) {
-    signIns = signIns.filter { now < $0.value.expires }
+    signIns = signIns.filter { $0.value.lives(at: now) }
     tickets = tickets.filter { signIns[$0.value]?.ticket == $0.key }
   }
 }

@@ -38,6 +38,9 @@ package struct RateLimiter: Sendable {
   package mutating func admit(_ key: String, now: Timestamp) -> Duration? {
     let interval = 1_000_000 / Int64(rate.perSecond)
     let moment = now.milliseconds * 1_000
+    // No bucket is emptier than empty; only a clock that was set back makes one seem so.
+    let latest = moment + Int64(rate.burst) * interval
+    if let known = full[key], known > latest { full[key] = latest }
     let start = max(full[key] ?? moment, moment)
     let wait = start - moment - Int64(rate.burst - 1) * interval
     if wait > 0 { return .microseconds(wait) }

@@ -3,13 +3,16 @@ import VirgaWire
 
 /// A queue of notifications: whose it is, and which client waits at it.
 ///
-/// As an entity's value it is text, a line for each part; an absent client or device is an empty line.
+/// As an entity's value it is text, a line for each part; an absent client or device is an empty line. The last line says
+/// with which device the token ends, unless that is the client's own.
 struct PushToken: Hashable {
   let token: String
   var apnsEnvironment: String
   var clientID: String?
   var device: String?
   var created: Timestamp
+  /// The device with whose removal the token ends.
+  var endsWith: String?
 
   /// Whether the token belongs to the client that makes this call: by its identifier if both sides have one, else by
   /// the device.
@@ -32,8 +35,16 @@ struct PushToken: Hashable {
   }
 
   func entity(owner: String) -> Entity {
-    let parts = [apnsEnvironment, clientID ?? "", device ?? "", String(created.milliseconds)]
+    var parts = [apnsEnvironment, clientID ?? "", device ?? "", String(created.milliseconds)]
+    if let endsWith, endsWith != device { parts.append(endsWith) }
     return Entity(.pushToken, key: token, owner: owner, value: Array(parts.joined(separator: "\n").utf8))
+  }
+
+  /// Removes the queue with what waits in it.
+  func remove(in transaction: any WriteTransaction) throws {
+    let waiting = try transaction.notifications(for: token, limit: .max)
+    try transaction.removeNotifications(waiting.map(\.id))
+    try transaction.removeEntity(.pushToken, key: token)
   }
 
   init(token: String, apnsEnvironment: String, context: CallContext, clientID: String?) {
@@ -41,19 +52,21 @@ struct PushToken: Hashable {
     self.apnsEnvironment = apnsEnvironment
     self.clientID = clientID ?? context.clientID
     device = context.principal.device?.rawValue
+    endsWith = context.principal.endsWith?.rawValue
     created = context.now
   }
 
   init(_ entity: Entity) throws {
     let parts = String(decoding: entity.value, as: UTF8.self).split(
       separator: "\n", omittingEmptySubsequences: false)
-    guard parts.count == 4, let created = Int64(parts[3]) else {
+    guard parts.count == 4 || parts.count == 5, let created = Int64(parts[3]) else {
       throw StoreError.damaged("a push token cannot be read")
     }
     token = entity.key
     apnsEnvironment = String(parts[0])
     clientID = parts[1].isEmpty ? nil : String(parts[1])
     device = parts[2].isEmpty ? nil : String(parts[2])
+    endsWith = parts.count == 5 ? String(parts[4]) : device
     self.created = Timestamp(milliseconds: created)
   }
 }
@@ -68,10 +81,11 @@ package struct PushQueue: Hashable, Sendable {
 }
 
 extension Service {
-  /// - Returns: `nil` if there is no such token.
+  /// - Returns: `nil` if there is no such token, or its device was removed.
   package func pushQueue(of token: String, in transaction: any ReadTransaction) throws -> PushQueue? {
     guard let entity = try transaction.entity(.pushToken, key: token) else { return nil }
     let stored = try PushToken(entity)
+    if let device = stored.endsWith, try Accounts().isRemoved(DeviceID(device), in: transaction) { return nil }
     // A container's name may hold anything but a slash, and an environment and a user hold none either.
     let parts = entity.owner.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard parts.count == 3, let environment = Environment(rawValue: parts[1]) else {
@@ -80,6 +94,19 @@ extension Service {
     return PushQueue(
       container: ContainerID(parts[0]), environment: environment, user: UserName(parts[2]), device: stored.device,
       client: stored.clientID)
+  }
+
+  /// Removes the queues of a device that was removed, in one container, with what waits in them.
+  /// - Returns: Their tokens.
+  package func removePushTokens(
+    of device: DeviceID, _ user: UserName, container: ContainerID, in transaction: any WriteTransaction
+  ) throws -> [String] {
+    try Environment.allCases.flatMap { environment in
+      let all = try PushToken.all(of: user, container: container, environment: environment, in: transaction)
+      let ended = all.filter { $0.endsWith == device.rawValue }
+      for token in ended { try token.remove(in: transaction) }
+      return ended.map(\.token)
+    }
   }
 
   func createPushToken(
@@ -114,6 +141,10 @@ extension Service {
     _ token: String, _ request: PushTokenRequest, in transaction: any WriteTransaction, context: CallContext
   ) throws {
     let user = try context.principal.requiredUser()
+    // It may have been removed while the call waited.
+    if let device = context.principal.endsWith, try Accounts().isRemoved(device, in: transaction) {
+      throw ServiceError.deviceRemoved
+    }
     guard Environment(rawValue: request.apnsEnvironment) != nil else {
       throw ServiceError.badRequest(
         "apnsEnvironment is development or production, not '\(request.apnsEnvironment.prefix(100))'")
@@ -129,14 +160,10 @@ extension Service {
       .filter { $0.token != token }
       .sorted { ($0.created, $0.token) < ($1.created, $1.token) }
     let ofClient = others.filter { $0.clientID == new.clientID && $0.device == new.device }
-    var surplus = ofClient.dropLast(Limits.pushTokensPerClientMax - 1).map(\.token)
-    let rest = others.map(\.token).filter { !surplus.contains($0) }
+    var surplus = Array(ofClient.dropLast(Limits.pushTokensPerClientMax - 1))
+    let rest = others.filter { !surplus.contains($0) }
     surplus += rest.dropLast(Limits.pushTokensPerUserMax - 1)
-    for token in surplus {
-      let waiting = try transaction.notifications(for: token, limit: .max)
-      try transaction.removeNotifications(waiting.map(\.id))
-      try transaction.removeEntity(.pushToken, key: token)
-    }
+    for token in surplus { try token.remove(in: transaction) }
     try transaction.put(
       new.entity(owner: PushToken.owner(user, container: container, environment: environment)))
   }

@@ -23,7 +23,10 @@ enum ServeCommand {
     let front = try front(options, storage)
     if let path = options.faultsPath { try loadFaults(path, into: front) }
     let log = EventLog(format: options.logFormat ?? .text)
-    let server = HTTPServer(handler: options.logFormat == nil ? front : RequestLog(handler: front, log: log))
+    var connections = HTTPConfiguration()
+    connections.bodyMemoryBytesMax = options.bodyMemoryBytes
+    let server = HTTPServer(
+      handler: options.logFormat == nil ? front : RequestLog(handler: front, log: log), configuration: connections)
     front.metrics.add { server.counters.readings + storage.readings }
     let port = try start(server, options)
     let firstCode: String?

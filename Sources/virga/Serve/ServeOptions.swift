@@ -26,9 +26,14 @@ struct ServeOptions: Sendable {
   /// How often one user and one address may ask; `nil` for as often as they like.
   var userRate: Rate?
   var addressRate: Rate?
+  /// The most memory that bodies of requests under way may take.
+  var bodyMemoryBytes = 256 << 20
   /// How long a sign-in on a web page lasts, and one that the user wants to keep.
   var signInAge = Limits.signInAge
   var keptSignInAge = Limits.webTokenAge
+
+  /// So that one address can send the largest request.
+  private static let bodyMemoryBytesMin = 4 * Limits.requestBytesMax
 
   static let spec = CommandSpec(
     name: "virga serve",
@@ -67,6 +72,10 @@ struct ServeOptions: Sendable {
       .init(
         name: "--address-rate", value: "N[:BURST]",
         help: "The same for one address. Default: off on loopback, else 200:2000."),
+      .init(
+        name: "--body-memory", value: "BYTES",
+        help: "Memory that large bodies under way may take, a quarter of it those of one address; more are told to\n"
+          + "come again. Default: 268435456, at least \(bodyMemoryBytesMin)."),
       .init(name: "--sign-in-minutes", value: "N", help: "How long a sign-in on a web page lasts. Default: 30."),
       .init(
         name: "--kept-sign-in-days", value: "N",
@@ -95,7 +104,10 @@ struct ServeOptions: Sendable {
 
   init(_ arguments: Arguments) throws(Failure) {
     let name = Self.spec.name
-    if let host = arguments.value("--host") { self.host = host }
+    if let host = arguments.value("--host") {
+      // As an IPv6 address stands in URLs.
+      self.host = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+    }
     if let text = arguments.value("--port") {
       guard let port = UInt16(text) else { throw .usage(name, "--port is a number from 0 to 65535, not \(text)") }
       self.port = port
@@ -110,6 +122,12 @@ struct ServeOptions: Sendable {
     faultsPath = arguments.value("--faults")
     quotas = Quotas(
       userBytes: try Self.bytes("--user-quota", arguments), publicBytes: try Self.bytes("--public-quota", arguments))
+    if let bytes = try Self.bytes("--body-memory", arguments) {
+      guard bytes >= Int64(Self.bodyMemoryBytesMin) else {
+        throw .usage(name, "--body-memory is at least \(Self.bodyMemoryBytesMin) bytes")
+      }
+      bodyMemoryBytes = Int(bytes)
+    }
     if let minutes = try Self.count("--sign-in-minutes", arguments) { signInAge = .seconds(minutes * 60) }
     if let days = try Self.count("--kept-sign-in-days", arguments) { keptSignInAge = .seconds(days * 86_400) }
     for text in arguments.values("--container") {

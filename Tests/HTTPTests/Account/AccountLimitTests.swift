@@ -46,6 +46,30 @@ import VirgaWire
     #expect(limiter.wait(for: "first", now: start + .milliseconds(2)) == nil)
   }
 
+  @Test func clockThatGoesBackKeepsNobodyOut() throws {
+    let yesterday = start - .seconds(86_400)
+    var limiter = GuessLimiter()
+    for _ in 0..<Limits.wrongGuessesPerAddressMax { limiter.recordWrongGuess(from: "a", now: start) }
+    #expect(limiter.wait(for: "a", now: yesterday) == nil)
+    for _ in 0..<Limits.wrongGuessesPerAddressMax { limiter.recordWrongGuess(from: "a", now: yesterday) }
+    #expect(limiter.wait(for: "a", now: yesterday) == Limits.guessWindow)
+
+    var random = SystemRandom()
+    var pairings = PairingTable()
+    for number in 0..<Limits.pairingCodesMax {
+      _ = try pairings.invite(to: "account", by: DeviceID("\(number)"), now: start, random: &random)
+    }
+    _ = try pairings.invite(to: "account", by: "one more", now: yesterday, random: &random)
+
+    var signIns = SignInTable()
+    let request = SignInTable.Request(
+      container: "iCloud.a", tokenDigest: "", tokenName: nil, origin: nil, callback: nil)
+    for number in 0..<Limits.signInsPerAddressMax {
+      _ = try signIns.begin(request, ticket: "\(number)", address: "a", now: start, random: &random)
+    }
+    _ = try signIns.begin(request, ticket: "one more", address: "a", now: yesterday, random: &random)
+  }
+
   // MARK: Pairing codes
 
   @Test func serverHoldsSoManyCodesAndNoMore() throws {

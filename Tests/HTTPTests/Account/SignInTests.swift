@@ -106,6 +106,26 @@ import VirgaWire
     }
   }
 
+  /// The rules find out that these need a user, not the look at the credentials.
+  @Test(arguments: [
+    (VirgaWire.Operation.subscriptionsList, DatabaseScope.public, "{}"),
+    (.subscriptionsModify, .public, #"{"operations":[]}"#),
+    (.subscriptionsLookup, .public, #"{"subscriptions":[{"subscriptionID":"s"}]}"#),
+    (.assetsUpload, .public, #"{"tokens":[{"recordName":"r","recordType":"T","fieldName":"f"}]}"#),
+    (.assetsRereference, .public, #"{"assets":[]}"#),
+    (.tokensCreate, .private, #"{"apnsEnvironment":"development"}"#), (.usersCaller, .public, "{}"),
+    (.recordsQuery, .private, #"{"query":{"recordType":"T"}}"#),
+  ])
+  func whateverNeedsAUserSaysWhereToSignIn(
+    operation: VirgaWire.Operation, scope: DatabaseScope, body: String
+  ) async throws {
+    let world = try await FrontWorld()
+    let token = try await world.makeToken().text
+    let answer = try await world.withToken(token, operation, scope: scope, body: body)
+    #expect(answer.status == 421, "\(answer.text)")
+    #expect(answer.error.redirectURL?.hasPrefix("http://server.example/virga/1/sign-in?") == true, "\(answer.text)")
+  }
+
   @Test(arguments: [
     ("https://app.example/done", "https://app.example/done?ckWebAuthToken="),
     ("https://app.example/done?x=1", "https://app.example/done?x=1&ckWebAuthToken="),

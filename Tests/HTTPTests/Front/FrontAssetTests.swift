@@ -227,6 +227,86 @@ import VirgaWire
     #expect(try await world.send("GET", target).status == 410)
   }
 
+  /// A browser lets no page read an answer that says twice who may.
+  @Test func pagesReadWhyAURLDoesNotCount() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    _ = try await world.save([change(AssetValue(try await world.upload(photo)))])
+    let download = try world.target(of: try #require(try await asset(world)?.downloadURL))
+    let upload = try await world.uploadTarget()
+    func check(_ method: String, _ target: String, _ status: Int) async throws {
+      let origin = "https://app.example"
+      let answer = try await world.send(method, target, [1], headers: [("Origin", origin)])
+      #expect(answer.status == status)
+      let fields = answer.headers.fields.filter { $0.name == "Access-Control-Allow-Origin" }
+      #expect(fields.map(\.value) == [origin], "\(method) \(target)")
+      #expect(answer.headers.fields.filter { $0 == ("Vary", "Origin") }.count == 1)
+    }
+    try await check("GET", download, 200)
+    try await check("GET", download + "x", 403)
+    try await check("POST", upload + "x", 403)
+    try await check("POST", upload, 200)
+    // What a program fetched is not handed to a page by a cache, without the fields that let it in.
+    let plain = try await world.send("GET", download)
+    #expect(plain.headers["Vary"] == "Origin" && plain.headers["Access-Control-Allow-Origin"] == nil)
+    world.clock.advance(by: Limits.downloadURLAge + .milliseconds(1))
+    try await check("GET", download, 410)
+    try await check("POST", upload, 410)
+  }
+
+  @Test func bytesWhoseRowCannotBeWrittenDoNotStay() async throws {
+    let fails = Box(false)
+    let world = try await FrontWorld(over: { FailingStore($0, fails: fails) })
+    try await world.makeZone()
+    let target = try await world.uploadTarget()
+    fails.value.withLock { $0 = true }
+    #expect(try await world.send("POST", target, photo).status == 503)
+    #expect(try world.files(in: "assets").isEmpty)
+    #expect(try world.files(in: "uploads").isEmpty)
+    fails.value.withLock { $0 = false }
+    #expect(try await world.send("POST", target, photo).status == 200)
+    // Bytes that an upload before left are another's: they stay.
+    fails.value.withLock { $0 = true }
+    #expect(try await world.send("POST", target, photo).status == 503)
+    #expect(try world.files(in: "assets").count == 1)
+  }
+
+  private final class FailingStore: Store {
+    private let store: MemoryStore
+    private let fails: Box<Bool>
+
+    init(_ store: MemoryStore, fails: Box<Bool>) { (self.store, self.fails) = (store, fails) }
+
+    func read<Value: Sendable>(
+      mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
+      completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+      store.read(body, completion: completion)
+    }
+
+    func write<Value: Sendable>(
+      mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+      completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+      if fails.value.withLock({ $0 }) { return completion(.failure(StoreError.full("no space is left"))) }
+      store.write(body, completion: completion)
+    }
+  }
+
+  @Test func clearingAwayEndsWhenTheServerStops() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    _ = try await world.upload(photo)
+    world.clock.advance(by: Limits.unclaimedAssetAge + .seconds(1))
+    await Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      await world.front.clearAway()
+    }.value
+    #expect(try world.files(in: "assets").count == 1)
+    await world.front.clearAway()
+    #expect(try world.files(in: "assets").isEmpty)
+  }
+
   @Test func bytesThatAreGoneAreNotFound() async throws {
     let world = try await FrontWorld()
     try await world.makeZone()

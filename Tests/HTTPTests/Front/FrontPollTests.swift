@@ -1,5 +1,8 @@
+import Foundation
 import Synchronization
+import TestSupport
 import Testing
+import VirgaAuth
 import VirgaModel
 import VirgaServer
 import VirgaWire
@@ -116,16 +119,15 @@ import VirgaWire
     let token = String(target.dropFirst("/push/1/".count))
     try await touch(world)
     store.afterReads.withLock {
-      // The first read is that of the token itself.
+      // The first read is the look.
       $0 = [
-        {},
         {
           store.store.write { transaction in
             let rows = try transaction.notifications(for: token, limit: 10)
             try transaction.removeNotifications(rows.map(\.id))
           } completion: { _ in
           }
-        },
+        }
       ]
     }
     async let poll = world.send("GET", target)
@@ -192,6 +194,73 @@ import VirgaWire
     #expect(body.isEmpty)
     housekeeping.cancel()
     await housekeeping.value
+  }
+
+  // MARK: Devices that leave
+
+  private func pushTokens(_ world: FrontWorld) async throws -> [Entity] {
+    let owner = "\(world.container)/development/\(world.user)"
+    return try await world.store.read { try $0.entities(.pushToken, owner: owner) }
+  }
+
+  @Test func aRemovedDeviceIsToldOfNothingMore() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let (session, device) = try await world.secondDevice()
+    let target = try await world.makePushTarget(session: session)
+    let own = try await world.makePushTarget()
+    async let parked = world.send("GET", target)
+    try await world.untilParked(1)
+    try await world.remove(device)
+    #expect(try await parked.status == 404)
+    try await touch(world)
+    #expect(try await world.send("GET", target).status == 404)
+    #expect(try await world.send("GET", own).text.contains("Trips"), "other devices hear of it as before")
+    #expect(try await pushTokens(world).count == 1)
+  }
+
+  @Test func aTokenMadeOnAWebPageEndsWithTheDeviceThatSignedItIn() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let (session, device) = try await world.secondDevice()
+    let made = try await world.send(
+      "POST", "/virga/1/account/token", Array(#"{"container":"\#(world.container)"}"#.utf8), session: session)
+    let tokens = try JSONDecoder().decode(AccountMessages.Tokens.self, from: Data(made.body))
+    let query = "?ckAPIToken=\(tokens.apiToken)&ckWebAuthToken=\(tokens.webAuthToken.percentEncodedPathSegment)"
+    let created = try await world.call(
+      .tokensCreate, #"{"apnsEnvironment":"development"}"#, query: query, session: "")
+    let reply = try Reply(decoding: created.body, for: .tokensCreate)
+    guard case .pushToken(let token) = reply else { throw created.error }
+    let target = try world.target(of: token.webcourierURL)
+    async let parked = world.send("GET", target)
+    try await world.untilParked(1)
+    try await world.remove(device)
+    #expect(try await parked.status == 404)
+    #expect(try await pushTokens(world).isEmpty)
+  }
+
+  /// In a container without any database the removal finds no tokens, and a request under way may make one after it.
+  @Test func tokensOfARemovedDeviceCountForNothing() async throws {
+    let world = try await FrontWorld()
+    let (session, device) = try await world.secondDevice()
+    let request = PushTokenRequest(apnsEnvironment: "development", clientID: "watcher")
+    guard case .pushToken(let reply) = try await world.call(.tokensCreate(request), session: session) else { return }
+    try await world.remove(device)
+    #expect(try await pushTokens(world).count == 1)
+    #expect(try await world.send("GET", try world.target(of: reply.webcourierURL)).status == 404)
+
+    let endpoint = Endpoint(
+      container: world.container, environment: .development, scope: .private, operation: .tokensCreate)
+    let context = CallContext(
+      endpoint: endpoint, principal: Principal(user: world.user, account: "account-phone", device: device),
+      now: world.clock.now, random: SplitMix64(seed: 1),
+      urls: world.front.urls(for: HTTPRequestHead(method: "", target: "/")))
+    await #expect(throws: ServiceError.deviceRemoved) {
+      try await world.store.write { transaction in
+        var context = context
+        _ = try Service().write(.tokensCreate(request), in: transaction, context: &context)
+      }
+    }
   }
 
   @Test func anUnknownTokenIsNotFound() async throws {

@@ -56,6 +56,21 @@ final class FrontWorld: Sendable {
     return (token, front.authenticator.user(of: device.account, in: container))
   }
 
+  /// The session of a further device of the account.
+  func secondDevice(_ name: String = "laptop") async throws -> (session: String, device: DeviceID) {
+    let device = Device(
+      id: DeviceID("device-\(name)"), account: "account-phone", name: name, publicKey: [2], enrolled: clock.now)
+    try await store.write { try Accounts().add(device, in: $0) }
+    return (front.authenticator.makeSession(account: device.account, device: device.id).token, device.id)
+  }
+
+  /// Removes a device as another one of its account does.
+  func remove(_ device: DeviceID) async throws {
+    let answer = try await send(
+      "POST", "/virga/1/account/remove", Array(#"{"device":"\#(device)"}"#.utf8), session: session)
+    #expect(answer.status == 200, "\(answer.text)")
+  }
+
   /// The session of another account's device.
   func stranger() async throws -> String {
     try await Self.enrol("stranger", front, container, now: clock.now).0
@@ -182,12 +197,12 @@ final class FrontWorld: Sendable {
     return count.value.withLock { $0 }
   }
 
-  func makePushTarget() async throws -> String {
+  func makePushTarget(session: String? = nil) async throws -> String {
     _ = try await call(
       .subscriptionsModify(
         SubscriptionsModifyRequest(operations: [.init(.create, Subscription(id: "all", kind: .database))])))
     let request = PushTokenRequest(apnsEnvironment: "development", clientID: "watcher")
-    guard case .pushToken(let reply) = try await call(.tokensCreate(request)) else { return "" }
+    guard case .pushToken(let reply) = try await call(.tokensCreate(request), session: session) else { return "" }
     return try target(of: reply.webcourierURL)
   }
 }

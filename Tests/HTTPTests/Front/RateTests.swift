@@ -41,7 +41,11 @@ import VirgaWire
   @Test func clockThatGoesBackKeepsNobodyOutForLong() {
     var limiter = RateLimiter(Rate(perSecond: 1, burst: 1))
     #expect(limiter.admit("a", now: start) == nil)
-    #expect(limiter.admit("a", now: start - .seconds(5)) == .seconds(6))
+    #expect(limiter.admit("a", now: start - .seconds(86_400)) == .seconds(1))
+    #expect(limiter.admit("a", now: start - .seconds(86_399)) == nil)
+    var wide = RateLimiter(Rate(perSecond: 4, burst: 3))
+    for _ in 0..<3 { #expect(wide.admit("a", now: start) == nil) }
+    #expect(wide.admit("a", now: start - .seconds(86_400)) == .milliseconds(250))
   }
 
   @Test func soManyKeysAreRememberedAndNoMore() {
@@ -101,6 +105,16 @@ import VirgaWire
     #expect(try await world.send("GET", "/healthz").status == 200, "monitors are not counted")
     let other = try await world.call(.zonesList, "{}", headers: [("X-Forwarded-For", "192.0.2.1")])
     #expect(other.status == 200, "a proxy on this machine says for whom it asks")
+  }
+
+  @Test func addressesOfOneIPv6NetworkShareTheirRate() async throws {
+    let world = try await FrontWorld { $0.addressRate = Rate(perSecond: 1, burst: 1) }
+    func ask(from address: String) async throws -> Int {
+      try await world.call(.zonesList, "{}", headers: [("X-Forwarded-For", address)]).status
+    }
+    #expect(try await ask(from: "2001:db8::1") == 200)
+    #expect(try await ask(from: "2001:db8::2") == 429)
+    #expect(try await ask(from: "2001:db8:0:1::2") == 200)
   }
 
   @Test func callersWithoutAUserAreCountedByAddressOnly() async throws {

@@ -1,0 +1,63 @@
+import Synchronization
+
+/// The memory that bodies of requests take, overall and for each address: a request is only looked at once its body is
+/// there, so whoever has no credentials can make the server keep as much as one who has.
+final class BodyMemory: Sendable {
+  /// What each body has for nothing; the limits of connections bound it.
+  static let freeBytes = 65_536
+
+  private struct State {
+    var total = 0
+    var byAddress: [String: Int] = [:]
+  }
+
+  private let max: Int
+  private let perAddressMax: Int
+  private let state = Mutex(State())
+
+  init(max: Int, perAddressMax: Int) {
+    self.max = max
+    self.perAddressMax = perAddressMax
+  }
+
+  var total: Int { state.withLock { $0.total } }
+
+  fileprivate func take(_ count: Int, for address: String) -> Bool {
+    state.withLock { state in
+      let ofAddress = state.byAddress[address, default: 0] + count
+      guard state.total + count <= max, ofAddress <= perAddressMax else { return false }
+      state.total += count
+      state.byAddress[address] = ofAddress
+      return true
+    }
+  }
+
+  fileprivate func giveBack(_ count: Int, of address: String) {
+    state.withLock { state in
+      state.total -= count
+      let rest = state.byAddress[address, default: 0] - count
+      state.byAddress[address] = rest > 0 ? rest : nil
+    }
+  }
+}
+
+/// What one body has taken. It is given back with the last reference.
+final class BodyShare {
+  private let memory: BodyMemory
+  private let address: String
+  private var taken = 0
+
+  init(of memory: BodyMemory, for address: String) {
+    self.memory = memory
+    self.address = address
+  }
+
+  deinit { memory.giveBack(taken, of: address) }
+
+  /// - Throws: 503 if there is no room for so many bytes.
+  func grow(to count: Int) throws(HTTPRefusal) {
+    guard count > taken else { return }
+    guard memory.take(count - taken, for: address) else { throw .crowded }
+    taken = count
+  }
+}
