@@ -35,6 +35,7 @@ release: install
 	$(REPLAN)
 
 serve: install
+	$(REPLAN)
 	$(SWIFT) build -c release --product virga
 	.build/release/virga serve
 
@@ -56,6 +57,7 @@ tsan: install
 
 SECONDS ?= 600
 fuzz: install
+	$(REPLAN)
 	VIRGA_ONLY=HTTPTests VIRGA_FUZZ_SECONDS=$(SECONDS) $(SWIFT) test --disable-xctest --filter 'FrontFuzzTests|ParserFuzzTests'
 
 # DISK_MS=2: as if the disk took 2 ms more to make bytes durable.
@@ -68,6 +70,7 @@ bench: .build/slow_disk.so
 endif
 
 bench: install
+	$(REPLAN)
 	$(SWIFT) build -c release --product virga
 	$(SWIFT) build -c release --product bench
 	$(SWIFT) build -c release --product bench-client
@@ -78,6 +81,7 @@ lint:
 	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests Benchmarks
 
 docs: install
+	$(REPLAN)
 	scripts/docs
 
 clean:
