@@ -41,6 +41,52 @@ struct CommandTests {
     #expect(await program.run("list").output.contains("Thu 1 Jan 2026, 00:30"))
   }
 
+  @Test func daysOfAListAreThoseOfTheEntriesZones() async throws {
+    await program.run("new", "--text", "tokyo", "--date", "2026-01-01 00:30", "--zone", "Asia/Tokyo")
+    await program.run("new", "--text", "honolulu", "--date", "2026-01-01 23:30", "--zone", "Pacific/Honolulu")
+    let day = await program.run("list", "--since", "2026-01-01", "--until", "2026-01-01")
+    #expect(day.lines.count == 2)
+    #expect(await program.run("list", "--until", "2025-12-31").output == "Nothing found.")
+    #expect(await program.run("list", "--since", "2026-01-02").output == "Nothing found.")
+  }
+
+  @Test(arguments: [
+    ("2026-11-30T18:05:00-05:00", "2026-11-30T23:05:00.000Z"), ("2026-11-30T18:05+02:00", "2026-11-30T16:05:00.000Z"),
+    ("2026-11-30T18:05:00Z", "2026-11-30T18:05:00.000Z"),
+  ]) func aDateMayBringItsZone(date: String, moment: String) async throws {
+    #expect(await program.run("new", "--text", "a", "--date", date).code == 0)
+    #expect(try program.store().entries().map(\.entry.written.moment.iso8601) == [moment])
+  }
+
+  @Test func numbersFromElsewhereAreShownHoweverLarge() async throws {
+    var entry = Entry(
+      text: "hot", written: Written(moment: Moment(milliseconds: .min), zone: "Asia/Tokyo"),
+      edited: EditTimes(all: Moment(milliseconds: .max)))
+    entry.weather = Weather()
+    entry.weather?.celsius = 1e30
+    entry.mood = .max
+    try program.store().save(EntryID("a0"), base: nil, edited: entry, at: Moment(milliseconds: .max))
+    entry.written.moment = Moment(milliseconds: .max)
+    try program.store().save(EntryID("a1"), base: nil, edited: entry, at: Moment(milliseconds: .min))
+    #expect(await program.run("show", "a0").output.contains("Weather: 1e+30 °C"))
+    for words in [["list"], ["list", "--json"], ["show", "a1"], ["show", "a0", "--json"], ["status"]] {
+      #expect(await program.run(words: words).code == 0)
+    }
+  }
+
+  @Test func outputThatCannotBeWrittenIsAFailure() throws {
+    func run(_ script: String) throws -> Int32 {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: "/bin/sh")
+      process.arguments = ["-c", script, "sh", BuiltProgram.path("lanternly"), program.home]
+      try process.run()
+      return process.waited
+    }
+    #expect(try run(#""$1" --home "$2" list >/dev/full 2>"$2.err""#) == 1)
+    #expect(try String(contentsOfFile: program.home + ".err", encoding: .utf8) == "The output could not be written.\n")
+    #expect(try run(#""$1" --home "$2" list >/dev/null"#) == 0)
+  }
+
   @Test func theEditorGetsTheTextAndGivesItBack() async throws {
     let editor = ProgramUnderTest(environment: ["EDITOR": "any"])
     #expect(await editor.run("new", editing: { _ in "written there\n" }).code == 0)

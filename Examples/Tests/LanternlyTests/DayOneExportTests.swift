@@ -184,6 +184,22 @@ struct DayOneExportTests {
     }
   }
 
+  /// Names with the ZIP format's mark for UTF-8, whatever the machine's locale.
+  @Test(arguments: ["Diario – España.json", "日記.json", "plain.json"]) func namesInAnArchiveMayBeOfAnyLanguage(
+    name: String
+  ) throws {
+    let script = """
+      import sys, zipfile
+      with zipfile.ZipFile(sys.argv[1], 'w') as z:
+          z.writestr(sys.argv[2], '{"entries": [{"uuid": "A", "creationDate": "2020-01-03T10:00:00Z", "text": "a"}]}')
+      """
+    let archive = "\(folder.path)/names.zip"
+    guard try run("python3", ["-X", "utf8", "-c", script, archive, name]) else { return }
+    let export = try DayOneExport.open(archive, scratch: "\(folder.path)/names")
+    #expect(export.entries.map(\.entry.text) == ["a"])
+    #expect(FileManager.default.fileExists(atPath: "\(folder.path)/names/\(name)"))
+  }
+
   /// False if the program is not there.
   private func run(_ program: String, _ arguments: [String]) throws -> Bool {
     let process = Process()

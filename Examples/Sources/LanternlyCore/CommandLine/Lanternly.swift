@@ -22,6 +22,13 @@ package struct Lanternly {
   /// - Returns: The process's exit code.
   package static func run(_ words: [String], _ surroundings: Surroundings) async -> Int32 {
     let texts = Texts.of(languageCode: surroundings.languageCode)
+    let code = await perform(words, surroundings, texts)
+    guard surroundings.output.hasFailed() else { return code }
+    surroundings.output.problem(texts(.outputFailed))
+    return code == ExitCode.done.rawValue ? ExitCode.failure.rawValue : code
+  }
+
+  private static func perform(_ words: [String], _ surroundings: Surroundings, _ texts: Texts) async -> Int32 {
     let arguments: Arguments
     do {
       arguments = try Arguments(words)

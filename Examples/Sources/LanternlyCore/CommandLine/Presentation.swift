@@ -69,7 +69,9 @@ struct Presentation {
 
   private func line(_ weather: Weather) -> String {
     var parts: [String] = []
-    if let celsius = weather.celsius { parts.append("\(Int(celsius.rounded())) °C") }
+    if let celsius = weather.celsius?.rounded() {
+      parts.append((Int(exactly: celsius).map { String($0) } ?? String(celsius)) + " °C")
+    }
     if let conditions = weather.conditions { parts.append(readable(conditions)) }
     return parts.joined(separator: ", ")
   }

@@ -58,23 +58,37 @@ extension Moment {
 package struct Output: Sendable {
   package var line: @Sendable (String) -> Void
   package var problem: @Sendable (String) -> Void
+  /// Whether a line is lost that somebody waits for.
+  package var hasFailed: @Sendable () -> Bool
 
-  package init(line: @escaping @Sendable (String) -> Void, problem: @escaping @Sendable (String) -> Void) {
+  package init(
+    line: @escaping @Sendable (String) -> Void, problem: @escaping @Sendable (String) -> Void,
+    hasFailed: @escaping @Sendable () -> Bool = { false }
+  ) {
     self.line = line
     self.problem = problem
+    self.hasFailed = hasFailed
   }
 
   package static let standard = Output(
-    line: { write($0, to: STDOUT_FILENO) }, problem: { write($0, to: STDERR_FILENO) })
+    line: { if !write($0, to: STDOUT_FILENO) { isLineLost.store(true, ordering: .relaxed) } },
+    problem: { _ = write($0, to: STDERR_FILENO) }, hasFailed: { isLineLost.load(ordering: .relaxed) })
 
-  private static func write(_ text: String, to descriptor: Int32) {
+  private static let isLineLost = Atomic(false)
+
+  /// - Returns: False if it could not be written though somebody reads it.
+  private static func write(_ text: String, to descriptor: Int32) -> Bool {
     let bytes = Array((text + "\n").utf8)
     var position = 0
     while position < bytes.count {
       let count = bytes[position...].withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
-      // Nobody reads any longer: there is nobody to tell.
-      guard count > 0 || errno == EINTR else { return }
-      position += max(0, count)
+      if count > 0 {
+        position += count
+      } else if errno != EINTR {
+        // Where nobody reads any longer there is nobody to tell.
+        return errno == EPIPE
+      }
     }
+    return true
   }
 }

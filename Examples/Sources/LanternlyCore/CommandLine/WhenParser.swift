@@ -3,16 +3,16 @@ enum WhenParser {
   /// Reads `2026-11-30`, `2026-11-30 18:05` or a full ISO 8601 time.
   static func moment(_ text: String, zone: String, option: String) throws(UsageError) -> Moment {
     if let local = local(text) { return Zone.moment(of: local, in: zone) }
-    if let moment = Moment(iso8601: text), text.contains("Z") || text.contains("+") { return moment }
+    // Behind the date there is a zone, or its distance from GMT.
+    if let moment = Moment(iso8601: text), text.dropFirst(10).contains(where: "Z+-".contains) { return moment }
     throw .valueIsWrong(option: option, value: text)
   }
 
-  /// The first moment of a day and the first of the next, on this machine's clock.
-  static func day(_ text: String, option: String) throws(UsageError) -> (start: Moment, end: Moment) {
+  /// The beginnings of a day and of the next, on whatever clock.
+  static func day(_ text: String, option: String) throws(UsageError) -> (start: LocalTime, end: LocalTime) {
     guard text.utf8.count == 10, var local = local(text) else { throw .valueIsWrong(option: option, value: text) }
     local.hour = 0
-    let next = LocalTime(secondsSince1970: local.secondsSince1970 + 86400)
-    return (Zone.moment(of: local, in: Zone.current), Zone.moment(of: next, in: Zone.current))
+    return (local, LocalTime(secondsSince1970: local.secondsSince1970 + 86400))
   }
 
   private static func local(_ text: String) -> LocalTime? {

@@ -45,7 +45,7 @@ extension Moment {
   /// `2004-10-13T00:38:16.000Z`, as scripts want it.
   package var iso8601: String {
     let local = LocalTime(secondsSince1970: milliseconds.floored(by: 1000))
-    let fraction = milliseconds - milliseconds.floored(by: 1000) * 1000
+    let fraction = (milliseconds % 1000 + 1000) % 1000
     return "\(local.year.padded(4))-\(local.month.padded(2))-\(local.day.padded(2))"
       + "T\(local.hour.padded(2)):\(local.minute.padded(2)):\(local.second.padded(2)).\(Int(fraction).padded(3))Z"
   }

@@ -23,6 +23,15 @@ package enum ArchiveReader {
 
   /// Unpacks into an empty folder.
   package static func extract(_ path: String, into folder: String, limits: Limits = Limits()) throws(Failure) {
+    // The library hands over names in the thread's character set, and none for a name that this cannot hold.
+    let locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil)
+    let previous = locale.flatMap { uselocale($0) }
+    defer {
+      if let locale {
+        uselocale(previous)
+        freelocale(locale)
+      }
+    }
     guard let archive = archive_read_new() else { throw .unreadable("no memory") }
     defer { archive_read_free(archive) }
     archive_read_support_format_zip(archive)
@@ -33,7 +42,7 @@ package enum ArchiveReader {
     while let entry = try nextEntry(archive) {
       try budget.addFile()
       guard let name = archive_entry_pathname_utf8(entry) ?? archive_entry_pathname(entry) else {
-        throw .unsafeName("")
+        throw .unreadable("a name in it cannot be read")
       }
       try extract(entry, name: String(cString: name), of: archive, into: folder, budget: &budget)
     }

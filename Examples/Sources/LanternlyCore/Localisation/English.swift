@@ -172,6 +172,7 @@ let englishTable: [Text: String] = [
   again with: lanternly sync
   """,
   .fileFailed: "{0}: {1}",
+  .outputFailed: "The output could not be written.",
   .unexpected: "Something unexpected happened: {0}",
 
   .help: """

@@ -172,6 +172,7 @@ let spanishTable: [Text: String] = [
   sincronizado vuelve con: lanternly sync
   """,
   .fileFailed: "{0}: {1}",
+  .outputFailed: "No se ha podido escribir la salida.",
   .unexpected: "Ha ocurrido algo inesperado: {0}",
 
   .help: """

@@ -46,7 +46,7 @@ package enum Text: String, CaseIterable, Sendable {
   case entryNotFound, entryIsAmbiguous, versionNotFound, attachmentNotFound
   case usageNoCommand, usageUnknownCommand, usageUnknownOption, usageValueMissing, usageValueUnwanted
   case usageRepeated, usageWordMissing, usageTooManyWords, usageValueWrong, usageSeeHelp
-  case diaryIsNewer, diaryIsForeign, diaryFailed, diaryIsDamaged, fileFailed, unexpected
+  case diaryIsNewer, diaryIsForeign, diaryFailed, diaryIsDamaged, fileFailed, outputFailed, unexpected
 
   // Help.
   case help, helpNew, helpEdit, helpList, helpShow, helpSearch, helpDelete, helpImport, helpSync, helpWatch

@@ -5,8 +5,9 @@ import VirgaSQLite
 package struct EntryFilter: Sendable {
   package var tag: String?
   package var isStarred = false
-  package var since: Moment?
-  package var until: Moment?
+  /// From this time on, and before that one, on the clock of each entry's own zone.
+  package var since: LocalTime?
+  package var until: LocalTime?
   /// Words that must all appear in text, tags or place, whatever their case and accents.
   package var words: [String] = []
   package var limit: Int?
@@ -16,6 +17,11 @@ package struct EntryFilter: Sendable {
   func admits(_ entry: Entry) -> Bool {
     if isStarred && !entry.isStarred { return false }
     if let tag, !entry.tags.keys.contains(where: { $0.lowercased() == tag.lowercased() }) { return false }
+    if since != nil || until != nil {
+      let time = entry.written.local.secondsSince1970
+      if let since, time < since.secondsSince1970 { return false }
+      if let until, time >= until.secondsSince1970 { return false }
+    }
     if words.isEmpty { return true }
     let text = Self.folded(([entry.text, entry.place?.line ?? ""] + entry.tagNames).joined(separator: "\n"))
     return words.allSatisfy { text.contains(Self.folded($0)) }
@@ -40,8 +46,9 @@ extension DiaryStore {
   package func entries(_ filter: EntryFilter = EntryFilter()) throws -> [StoredEntry] {
     try read { rows in
       var found: [StoredEntry] = []
-      let since = filter.since?.milliseconds ?? .min
-      let until = filter.until?.milliseconds ?? .max
+      // No clock is a day ahead of GMT or behind it.
+      let since = filter.since.map { Moment(seconds: $0.secondsSince1970 - 86400).milliseconds } ?? .min
+      let until = filter.until.map { Moment(seconds: $0.secondsSince1970 + 86400).milliseconds } ?? .max
       let statement = try rows.connection.statement(
         """
         SELECT name, fields FROM entry WHERE deleted = 0 AND written >= ? AND written < ?

@@ -221,7 +221,9 @@ enum DiaryRecord {
 
   private static func integer(_ record: CKRecord, _ key: String) -> Int64? { (record[key] as? NSNumber)?.int64Value }
 
-  private static func double(_ record: CKRecord, _ key: String) -> Double? { (record[key] as? NSNumber)?.doubleValue }
+  private static func double(_ record: CKRecord, _ key: String) -> Double? {
+    (record[key] as? NSNumber).map(\.doubleValue).flatMap { $0.isFinite ? $0 : nil }
+  }
 
   private static func integers(_ record: CKRecord, _ key: String) -> [Int64] {
     (record[key] as? [NSNumber])?.map(\.int64Value) ?? record[key] as? [Int64] ?? []

@@ -315,7 +315,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
 
   /// The time of an answer against the server's time in it: off by the request's duration at most.
   private func noteSkew(_ serverTime: Moment) throws {
-    let skew = Double(serverTime.milliseconds - now().milliseconds) / 1000
+    let skew = (Double(serverTime.milliseconds) - Double(now().milliseconds)) / 1000
     let known = try store.notes().clockSkewSeconds ?? 0
     if abs(skew) < 5 && abs(known) < 5 { return }
     try store.updateNotes { $0.clockSkewSeconds = abs(skew) < 5 ? nil : skew }
