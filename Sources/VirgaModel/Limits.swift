@@ -34,6 +34,8 @@ public enum Limits {
   public static let deleteSelfReferencesMax = 750
   /// Records deleted because one of them was, in one request.
   public static let cascadedDeletionsMax = 50_000
+  /// Records looked at for the deletions of one request whose refusals depend on each other.
+  public static let deletionsJudgedMax = 4 * cascadedDeletionsMax
   /// Records that enter or leave a share together; the views of its participants begin anew beyond that, and a record
   /// with more below it does not move.
   public static let shareNotesMax = 50_000

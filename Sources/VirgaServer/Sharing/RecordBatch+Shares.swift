@@ -209,11 +209,12 @@ extension RecordBatch {
 
   /// Finds the shares that end with the batch: those that are deleted, and those whose roots are.
   mutating func endShares(context: CallContext) throws {
-    guard let row = zone.row, row.sharing == .hierarchies else { return try failSharesWithoutRoot() }
+    let gone = Set(cascaded)
+    guard let row = zone.row, row.sharing == .hierarchies else { return failSharesWithoutRoot(gone) }
     for entry in entries {
       guard case .delete(let record) = entry.outcome else { continue }
       if record.type == .share {
-        try clearRoot(of: record, context: context)
+        try clearRoot(of: record, gone, context: context)
       } else {
         try endShare(ofRoot: record, in: row)
       }
@@ -222,11 +223,11 @@ extension RecordBatch {
       guard let record = try transaction.record(name, in: row), !record.isDeleted else { continue }
       try endShare(ofRoot: record, in: row)
     }
-    try failSharesWithoutRoot()
+    failSharesWithoutRoot(gone)
   }
 
-  private mutating func clearRoot(of share: StoredRecord, context: CallContext) throws {
-    guard let name = share.share?.recordName, !cascaded.contains(name), var root = try planned(name),
+  private mutating func clearRoot(of share: StoredRecord, _ gone: Set<RecordName>, context: CallContext) throws {
+    guard let name = share.share?.recordName, !gone.contains(name), var root = try planned(name),
       root.share?.recordName == share.name
     else { return }
     root.share = nil
@@ -237,20 +238,37 @@ extension RecordBatch {
     guard let name = root.share?.recordName, let share = try transaction.record(name, in: row), !share.isDeleted,
       share.type == .share
     else { return }
-    if let index = indexByName[name], case .delete = entries[index].outcome { return }
-    endedShares.append(share)
+    guard let index = indexByName[name] else { return endedShares.append(share) }
+    switch entries[index].outcome {
+    case .delete: break
+    // A share that is saved goes with its root all the same.
+    case .save: entries[index].outcome = .delete(share)
+    case .leave, .nothing, .failure: endedShares.append(share)
+    }
   }
 
-  /// In a batch that is not atomic a root may fail after its share was joined to it.
-  private mutating func failSharesWithoutRoot() throws {
-    if isAtomic { return }
+  /// After its share was joined to it, a root may turn out to go with a deleted record, or, in a batch that is not atomic,
+  /// fail.
+  /// - Parameter gone: What goes with deleted records.
+  private mutating func failSharesWithoutRoot(_ gone: Set<RecordName>) {
+    if newAddresses.isEmpty { return }
     for entry in entries {
       guard case .save(let save) = entry.outcome, save.beginsShare, let root = save.record.share?.recordName,
-        let rootIndex = indexByName[root], case .failure = entries[rootIndex].outcome
+        gone.contains(root) || indexByName[root].map({ lacksRecord(entries[$0]) }) ?? false
       else { continue }
       let error = ServiceError.badRequest("\(Reason.noRecordToShare): '\(root)'")
       entry.outcome = .failure(RecordFailure(entry.name, error))
       newAddresses.removeAll { $0.share == entry.name }
+    }
+  }
+
+  /// Whether the record of an entry will not be there. Of an atomic batch nothing is written anyway if an entry failed; a
+  /// share is not to blame for its root then.
+  private func lacksRecord(_ entry: Entry) -> Bool {
+    switch entry.outcome {
+    case .save, .leave: false
+    case .delete, .nothing: true
+    case .failure: !isAtomic
     }
   }
 

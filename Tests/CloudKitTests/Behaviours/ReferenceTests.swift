@@ -51,6 +51,18 @@ import Testing
     #expect(dangling?.recordID == root.recordID)
   }
 
+  /// What goes with a target is not saved by the same call either.
+  @Test func aRecordThatGoesWithItsTargetIsUnknownToWhoeverSavesIt() async throws {
+    let (root, child) = (record("root", in: zone), record("child", in: zone))
+    child["up"] = CKRecord.Reference(record: root, action: .deleteSelf)
+    _ = try await database.modifyRecords(saving: [root, child], deleting: [])
+    child["title"] = "changed"
+    let results = try await database.modifyRecords(saving: [child], deleting: [root.recordID])
+    #expect(results.saveResults[child.recordID]?.word == "unknownItem")
+    #expect(throws: Never.self) { try results.deleteResults[root.recordID]?.get() }
+    #expect(try await names() == [])
+  }
+
   // 4.2
   @Test func onlyAReferenceThatDeletesItselfNeedsItsTarget() async throws {
     let holder = record("holder", in: zone)
