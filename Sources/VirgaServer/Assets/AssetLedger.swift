@@ -8,10 +8,11 @@ struct AssetLedger {
   private(set) var spent: Set<String>
   /// What this record uses; they are marked as used when it is written.
   private(set) var used: [AssetReceiptRecord] = []
-  /// The assets of the live record.
-  var held: [AssetValue] = []
-  /// Reads the assets of the versions that are kept, so that one of them can be restored.
-  let kept: () throws -> [AssetValue]
+  /// The assets of the live record, and those of earlier versions that were admitted.
+  private var held: Set<Content> = []
+  /// The assets of the versions that are kept, so that one of them can be restored; read when one is looked for.
+  private var kept: Set<Content>?
+  private let readKept: () throws -> [AssetValue]
   private let container: ContainerID
   private let environment: Environment
   private let user: UserName?
@@ -22,7 +23,7 @@ struct AssetLedger {
     _ context: CallContext, spent: Set<String>, kept: @escaping () throws -> [AssetValue],
     in transaction: any ReadTransaction
   ) {
-    self.kept = kept
+    readKept = kept
     self.spent = spent
     self.transaction = transaction
     container = context.endpoint.container
@@ -31,22 +32,33 @@ struct AssetLedger {
     now = context.now
   }
 
+  private struct Content: Hashable {
+    let checksum: String
+    let size: Int64
+
+    init(_ asset: AssetValue) { (checksum, size) = (asset.fileChecksum, asset.size) }
+  }
+
+  /// These are the assets of the live record.
+  mutating func hold(_ assets: [AssetValue]) { held = Set(assets.map(Content.init)) }
+
   /// The asset as it is stored.
   /// - Throws: `badRequest`, saying what is wrong with its receipt or that it has none.
   mutating func admit(_ asset: AssetValue, record: RecordName, field: FieldName) throws -> AssetValue {
     // An asset that the record holds may be given back, and a save whose answer was lost be sent again.
-    let isHeld = held.contains { $0.fileChecksum == asset.fileChecksum && $0.size == asset.size }
+    let content = Content(asset)
     var stored = asset
     stored.receipt = nil
     stored.downloadURL = nil
-    if isHeld { return stored }
+    if held.contains(content) { return stored }
     guard let key = asset.receipt else {
-      guard try kept().contains(where: { $0.fileChecksum == asset.fileChecksum && $0.size == asset.size }) else {
+      guard try isKept(content) else {
         throw refusal("has no receipt, and the record does not hold it", field)
       }
       guard try transaction.asset(asset.fileChecksum) != nil else {
         throw refusal("is no longer held: its bytes are gone, upload them again or save the record without it", field)
       }
+      held.insert(content)
       return stored
     }
     guard let entity = try transaction.entity(.receipt, key: key) else {
@@ -60,6 +72,12 @@ struct AssetLedger {
     spent.insert(key)
     used.append(receipt)
     return stored
+  }
+
+  private mutating func isKept(_ content: Content) throws -> Bool {
+    let known = try kept ?? Set(readKept().map(Content.init))
+    kept = known
+    return known.contains(content)
   }
 
   private func check(

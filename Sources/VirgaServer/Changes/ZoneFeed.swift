@@ -77,12 +77,13 @@ struct ZoneFeed {
     var last = start.position
     // Of a hierarchy's deletions its notes tell: a tombstone does not say what it once belonged to.
     let isFiltered = reach.map { !$0.isWholeZone } ?? false
-    var notes = try reach.map { try transaction.shareNotes(of: $0.zone, after: start.position)[...] } ?? []
+    var notes = try reach.map { try transaction.shareNotes(of: $0.zone, after: start.position) }
+    var note = try notes?.next()
     try transaction.changes(in: row, after: start.position, limit: Limits.changesReadPerPageMax + 1) { record in
-      while let note = notes.first, note.sequence < record.sequence {
-        guard try add(note, start, row: row, reach: reach, view: view, to: &page) else { return false }
-        last = note.sequence
-        notes.removeFirst()
+      while let due = note, due.sequence < record.sequence {
+        guard try add(due, start, row: row, reach: reach, view: view, to: &page) else { return false }
+        last = due.sequence
+        note = try notes?.next()
       }
       var isNews = !record.isDeleted || record.sequence > start.horizon && !isFiltered
       if isNews, isFiltered, let reach { isNews = try reach.sees(record) }
@@ -90,8 +91,10 @@ struct ZoneFeed {
       last = record.sequence
       return true
     }
-    while !page.isCut, let note = notes.popFirst() {
-      if try add(note, start, row: row, reach: reach, view: view, to: &page) { last = note.sequence }
+    while !page.isCut, let due = note {
+      guard try add(due, start, row: row, reach: reach, view: view, to: &page) else { break }
+      last = due.sequence
+      note = try notes?.next()
     }
     return row.token(at: page.isCut ? last : row.sequence, horizon: start.horizon)
   }

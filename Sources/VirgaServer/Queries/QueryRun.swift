@@ -138,7 +138,7 @@ struct QueryRun {
         let wanted = IndexDefinition(query.recordType, kind, fields.map { IndexDefinition.Component($0) })
         let definition = try serving(wanted, in: row) ?? wanted
         let isDescending = kind == .values && definition.components[0].isDescending
-        let found = try part(definition, bounds.ranges(descending: isDescending), of: row)
+        let found = try part(definition, bounds.ranges(descending: isDescending), of: row, besides: least)
         if found.count < least?.count ?? .max { least = found }
       }
       if least != nil { break }
@@ -154,8 +154,10 @@ struct QueryRun {
     return known.first { $0.kind == .values && $0.components.first?.field == wanted.components.first?.field }
   }
 
-  private func part(_ definition: IndexDefinition, _ ranges: [IndexRange], of row: ZoneRow) throws -> Part {
-    let index = try index(definition, of: row)
+  private func part(
+    _ definition: IndexDefinition, _ ranges: [IndexRange], of row: ZoneRow, besides other: Part? = nil
+  ) throws -> Part {
+    let index = try index(definition, of: row, besides: other?.index)
     var count = 0
     for range in ranges {
       let most = Limits.recordsSortedPerQueryMax + 1 - count
@@ -165,12 +167,17 @@ struct QueryRun {
     return Part(index: index, ranges: ranges, count: count)
   }
 
+  /// - Parameter other: An index that is still to be read, so that it does not have to go for this one.
   /// - Throws: `WriteNeeded` if the index has to be made and this is a read.
-  private func index(_ definition: IndexDefinition, of row: ZoneRow) throws -> RecordIndex {
+  private func index(
+    _ definition: IndexDefinition, of row: ZoneRow, besides other: RecordIndex? = nil
+  ) throws -> RecordIndex {
     let known = try transaction.indexes(of: row)
     if let index = known.first(where: { $0.definition == definition }) { return index }
     guard let writer else { throw WriteNeeded() }
-    if known.count >= Limits.indexesPerZoneMax, let oldest = known.first { try writer.removeIndex(oldest, of: row) }
+    if known.count >= Limits.indexesPerZoneMax, let oldest = known.first(where: { $0.id != other?.id }) {
+      try writer.removeIndex(oldest, of: row)
+    }
     return try writer.makeIndex(definition, of: row)
   }
 

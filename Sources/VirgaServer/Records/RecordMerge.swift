@@ -57,7 +57,7 @@ struct RecordMerge {
     let hasAssets = change.fields.contains { $0.field?.value.assets.isEmpty == false }
     guard !replaces || hasAssets else { return }
     let old = try seal.fields(of: live)
-    if hasAssets { assets.held = old.flatMap(\.field.value.assets) }
+    if hasAssets { assets.hold(old.flatMap(\.field.value.assets)) }
     if !replaces { fields = old }
   }
 

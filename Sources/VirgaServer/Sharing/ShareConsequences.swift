@@ -72,16 +72,23 @@ struct ShareConsequences {
     var touched: [RecordName: [RecordName]] = [:]
     for name in deleted { if let share = before[name] { touched[share, default: []].append(name) } }
     let tree = ShareTree(of: row, in: batch.transaction)
+    var moved: [RecordName: RecordName?] = [:]
     for case .save(let save) in batch.entries.lazy.map(\.outcome) where !save.beginsShare {
       let after = try tree.share(of: save.record)
       if let after { touched[after, default: []] += [] }
       guard !save.isNew, save.record.type != .share, after != before[save.record.name] else { continue }
+      moved.updateValue(after, forKey: save.record.name)
+    }
+    let movedNames = Set(moved.keys)
+    for (name, after) in moved.sorted(by: { $0.key < $1.key }) {
       let limit = Limits.shareNotesMax
-      guard let below = try batch.transaction.descendants(of: [save.record.name], in: row, atMost: limit) else {
+      // What lies below another that moves is noted with that one.
+      let found = try batch.transaction.descendants(of: [name], in: row, atMost: limit, stoppingAt: movedNames)
+      guard let below = found else {
         throw ServiceError.limitExceeded(
           "records that enter or leave a share together", observed: limit + 1, limit: limit)
       }
-      if let old = before[save.record.name] { touched[old, default: []] += [save.record.name] + below }
+      if let old = before[name] { touched[old, default: []] += [name] + below }
       if let after { touched[after, default: []] += below }
     }
     for case .leave(let share) in batch.entries.lazy.map(\.outcome) { touched[share.name, default: []] += [] }

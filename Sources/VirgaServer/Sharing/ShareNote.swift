@@ -24,21 +24,51 @@ struct ShareNote: Hashable {
   }
 
   init(_ entity: Entity) throws {
+    self.init(
+      zoneKey: entity.owner, first: try Self.first(of: entity),
+      names: String(decoding: entity.value, as: UTF8.self).split(separator: "\n").map { RecordName(String($0)) })
+  }
+
+  fileprivate static func first(of entity: Entity) throws -> Int64 {
     guard let first = Int64(entity.key.suffix(16), radix: 16) else {
       throw StoreError.damaged("share note \(entity.key) cannot be read")
     }
-    self.init(
-      zoneKey: entity.owner, first: first,
-      names: String(decoding: entity.value, as: UTF8.self).split(separator: "\n").map { RecordName(String($0)) })
+    return first
+  }
+}
+
+/// The names noted for a shared zone behind a position, ascending by their numbers. Notes are read as they are reached.
+struct ShareNotes {
+  private let position: Int64
+  private var entities: ArraySlice<Entity>
+  private var note: ShareNote?
+  /// Which of the note's names comes next.
+  private var index = 0
+
+  init(_ entities: [Entity], after position: Int64) throws {
+    self.position = position
+    // Each note ends before the next begins, so of those that begin by then only the last can reach beyond.
+    let start = try entities.lastIndex { try ShareNote.first(of: $0) <= position + 1 }
+    self.entities = entities[(start ?? 0)...]
+  }
+
+  mutating func next() throws -> (sequence: Int64, name: RecordName)? {
+    while true {
+      if let note, index < note.names.count {
+        defer { index += 1 }
+        return (note.first + Int64(index), note.names[index])
+      }
+      guard let entity = entities.popFirst() else { return nil }
+      let next = try ShareNote(entity)
+      note = next
+      index = max(0, Int(position + 1 - next.first))
+    }
   }
 }
 
 extension ReadTransaction {
-  /// The names noted for a shared zone with numbers greater than `position`, ascending.
-  func shareNotes(of zone: SharedZone, after position: Int64) throws -> [(sequence: Int64, name: RecordName)] {
-    try entities(.shareNote, owner: zone.key).flatMap { entity in
-      let note = try ShareNote(entity)
-      return note.names.enumerated().map { (note.first + Int64($0.offset), $0.element) }
-    }.filter { $0.0 > position }
+  /// The names noted for a shared zone with numbers greater than `position`.
+  func shareNotes(of zone: SharedZone, after position: Int64) throws -> ShareNotes {
+    try ShareNotes(entities(.shareNote, owner: zone.key), after: position)
   }
 }

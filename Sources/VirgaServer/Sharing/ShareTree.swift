@@ -53,13 +53,16 @@ final class ShareTree {
 extension ReadTransaction {
   /// The records below these by `parent`, without those that have a share of their own and what is below them; `nil` for
   /// more than `limit`.
-  func descendants(of roots: [RecordName], in zone: ZoneRow, atMost limit: Int) throws -> [RecordName]? {
+  /// - Parameter others: Left out too, with what is below them.
+  func descendants(
+    of roots: [RecordName], in zone: ZoneRow, atMost limit: Int, stoppingAt others: Set<RecordName> = []
+  ) throws -> [RecordName]? {
     var seen = Set(roots)
     var found: [RecordName] = []
     var queue = roots
     while let name = queue.popLast() {
       let children = try references(to: name, kind: .parent, in: zone, limit: limit + 1)
-      for child in children where seen.insert(child).inserted {
+      for child in children where !others.contains(child) && seen.insert(child).inserted {
         guard let record = try record(child, in: zone), record.share == nil else { continue }
         found.append(child)
         queue.append(child)
