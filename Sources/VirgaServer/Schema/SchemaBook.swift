@@ -22,9 +22,10 @@ struct SchemaBook {
   /// - Throws: `badRequest` for a name that no type may have, and for a type that production does not know.
   /// - Parameter mayBeUsers: Whether the record is there already: nobody else makes users' records.
   mutating func draft(of type: RecordType, mayBeUsers: Bool = false) throws -> RecordTypeSchema {
-    if let draft = drafts[type] { return draft }
-    // A schema may declare fields of the service's own types; that makes nobody else their author.
+    // A schema may declare fields of the service's own types, and users change their records; that makes nobody else
+    // their author.
     if type != .users || !mayBeUsers { try checkIsOpen(type) }
+    if let draft = drafts[type] { return draft }
     if let known = try transaction.schema(of: type, container: container, environment: environment) {
       drafts[type] = known
       return known
@@ -39,7 +40,9 @@ struct SchemaBook {
     try Limits.check(
       transaction.recordTypeCount(of: container, in: environment) + 1, atMost: Limits.recordTypesPerSchemaMax,
       "record types of container '\(container)'")
-    return RecordTypeSchema(type, of: container, in: environment)
+    return type == .users
+      ? RecordTypeSchema(Schema.usersType, of: container, in: environment)
+      : RecordTypeSchema(type, of: container, in: environment)
   }
 
   mutating func keep(_ draft: RecordTypeSchema) { drafts[draft.name] = draft }

@@ -22,22 +22,25 @@ extension Service {
   ) throws {
     let key = DatabaseKey(
       container: context.endpoint.container, environment: context.endpoint.environment, owner: nil)
-    var row = try transaction.zone(.default, in: key)
-    if let row, let record = try transaction.record(RecordName(user.rawValue), in: row), !record.isDeleted { return }
+    let row = try transaction.zone(.default, in: key)
+    let known = try row.flatMap { try transaction.record(RecordName(user.rawValue), in: $0) }
+    if let known, !known.isDeleted { return }
+    let fields = Array("{}".utf8)
     var database = try transaction.openDatabase(key, context: &context)
     database.sequence += 1
+    database.usedBytes += Int64(fields.count)
     try transaction.put(database)
     var zone = row ?? ZoneRow(database: key, name: .default, incarnation: context.makeIncarnation())
     zone.databaseSequence = database.sequence
     if zone.id == 0 { try transaction.put(&zone) }
     zone.sequence += 1
-    let stamp = context.stamp(by: user)
+    zone.usedBytes += Int64(fields.count)
+    let stamp = context.stamp(by: user, after: known?.modified)
     let record = StoredRecord(
       name: RecordName(user.rawValue), type: .users, sequence: zone.sequence, created: stamp, modified: stamp,
-      fieldsJSON: Array("{}".utf8))
-    try transaction.put(record, in: zone, replacing: nil, keepsVersion: false)
+      fieldsJSON: fields)
+    try transaction.put(record, in: zone, replacing: known, keepsVersion: false)
     try transaction.put(&zone)
-    row = zone
   }
 
   /// Finds users of the container. Accounts have no e-mail address and no telephone number, so only a user record's
@@ -106,7 +109,7 @@ extension Service {
     }
     try ensureUserRecord(of: user, in: transaction, context: &context)
     let key = DatabaseKey(container: container, environment: environment, owner: nil)
-    guard var row = try transaction.zone(.default, in: key),
+    guard var database = try transaction.database(key), var row = try transaction.zone(.default, in: key),
       let live = try transaction.record(RecordName(user.rawValue), in: row)
     else { return }
     var fields: Fields
@@ -118,6 +121,9 @@ extension Service {
     next.modified = context.stamp(by: user, after: live.modified)
     next.fieldsJSON = fields.storedJSON
     (next.assetChecksums, next.references) = fields.claims(parent: live.parent)
+    row.usedBytes += next.jsonBytes - live.jsonBytes
+    database.usedBytes += next.jsonBytes - live.jsonBytes
+    try transaction.put(database)
     try transaction.put(next, in: row, replacing: live, keepsVersion: true)
     try transaction.put(&row)
   }

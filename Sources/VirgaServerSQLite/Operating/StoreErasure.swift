@@ -131,6 +131,12 @@ package enum StoreErasure {
 
   /// What records of others say of the person, such as a share that lists them, and what the zones take now.
   private static func eraseMentions(_ connection: Connection) throws {
+    try connection.execute(
+      """
+      CREATE TEMP TABLE zone_bytes AS
+        SELECT zone, sum(length(fields) + coalesce(length(unknown), 0)) AS bytes FROM record
+        WHERE deleted = 0 GROUP BY zone;
+      """)
     for table in ["record", "version"] {
       for column in ["fields", "unknown"] {
         // Both names are constants of this function. A name is ASCII, so text and bytes are one.
@@ -158,9 +164,14 @@ package enum StoreErasure {
           SELECT sum(asset.size) FROM record JOIN claim USING (zone, sequence) JOIN asset USING (checksum)
           WHERE record.zone = zone.id AND record.deleted = 0), 0)
       WHERE id IN (SELECT zone FROM gone_record);
+      -- Elsewhere a name has become another.
+      UPDATE zone SET used_bytes = used_bytes
+        + (SELECT sum(length(fields) + coalesce(length(unknown), 0)) FROM record
+          WHERE record.zone = zone.id AND deleted = 0)
+        - (SELECT bytes FROM zone_bytes WHERE zone_bytes.zone = zone.id)
+      WHERE id IN (SELECT zone FROM zone_bytes) AND id NOT IN (SELECT zone FROM gone_record);
       UPDATE database SET used_bytes =
-        coalesce((SELECT sum(used_bytes) FROM zone WHERE zone.database = database.id AND zone.deleted = 0), 0)
-      WHERE id IN (SELECT database FROM zone WHERE id IN (SELECT zone FROM gone_record));
+        coalesce((SELECT sum(used_bytes) FROM zone WHERE zone.database = database.id AND zone.deleted = 0), 0);
       """)
   }
 

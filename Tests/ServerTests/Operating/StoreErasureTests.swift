@@ -97,4 +97,31 @@ import VirgaServer
     }
     store.close()
   }
+
+  /// A zone that only mentioned the person takes what it takes with another name in their place.
+  @Test func whatMentionedThemIsCountedAnew() async throws {
+    let store = try SQLiteStore(folder: folder.path)
+    try await store.writing { transaction in
+      var zone = try transaction.makeZone("Lists", in: Self.bob)
+      var record = stored("r1", 1, fields: #"{"text":{"value":"with _ann","type":"STRING"}}"#)
+      (record.created, record.modified) = (stamp(1, user: "_bob"), stamp(1, user: "_bob"))
+      try transaction.save(record, in: zone)
+      (zone.sequence, zone.usedBytes) = (1, Int64(record.fieldsJSON.count + 100))
+      try transaction.put(&zone)
+      var database = try #require(try transaction.database(Self.bob))
+      database.usedBytes = zone.usedBytes
+      try transaction.put(database)
+    }
+    store.close()
+    try erase()
+    let again = try SQLiteStore(folder: folder.path)
+    try await again.reading { transaction in
+      let zone = try #require(try transaction.zone("Lists", in: Self.bob))
+      let fields = try #require(try transaction.record("r1", in: zone)).fieldsJSON
+      #expect(String(decoding: fields, as: UTF8.self).contains("with _erased"))
+      #expect(zone.usedBytes == Int64(fields.count + 100))
+      #expect(try transaction.database(Self.bob)?.usedBytes == zone.usedBytes)
+    }
+    again.close()
+  }
 }

@@ -2,8 +2,9 @@ import TestSupport
 import Testing
 import VirgaModel
 import VirgaSchema
-import VirgaServer
 import VirgaWire
+
+@testable import VirgaServer
 
 /// Roles, grants, users' records and quotas.
 struct PublicGrantTests {
@@ -104,6 +105,69 @@ struct PublicGrantTests {
       $0.record.fields = [FieldChange("roles", Field(.int64List([1])))]
     }
     #expect(try modify(harness, roles).code == .accessDenied)
+  }
+
+  @Test func nobodyElseMakesUsersRecordsNotEvenBesideTheirOwn() throws {
+    let harness = Harness()
+    _ = try harness.call(.usersCaller, in: .open)
+    let own = RecordOperation(.forceUpdate, RecordChange(name: "_alice")).with {
+      $0.record.fields = [FieldChange("nick", Field(.string("Al")))]
+    }
+    #expect(try modify(harness, own).code == nil)
+    // The type, which is stored with the new field, does not grant it.
+    let schema = try harness.write { try Service().schema(of: "iCloud.test", in: .development, transaction: $0) }
+    #expect(schema[.users]?["nick"] != nil)
+    #expect(schema[.users]?.grants == Schema.usersType.grants)
+    // Nor do grants help.
+    try importSchema(
+      """
+      DEFINE SCHEMA RECORD TYPE Users (
+        nick STRING, GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator", GRANT READ TO "_world");
+      """, harness)
+    let other = RecordOperation.create("mine", .text("x"), type: "Users")
+    let results = try harness.modify([own, other], zone: Self.open, atomic: false, in: .open)
+    #expect(results.map(\.code) == [nil, .badRequest])
+  }
+
+  /// A user's record may refer to what somebody deletes.
+  @Test(arguments: [true, false])
+  func aUserSignsInWhateverTheirRecordRefersTo(removed: Bool) throws {
+    let harness = Harness()
+    _ = try harness.call(.usersCaller, in: .open)
+    #expect(try modify(harness, .create("t", .text("x"))).code == nil)
+    let own = RecordOperation(.forceUpdate, RecordChange(name: "_alice")).with {
+      $0.record.fields = [
+        FieldChange("to", Field(.reference(Reference(recordName: "t", action: .deleteSelf))))
+      ]
+    }
+    #expect(try modify(harness, own).code == nil)
+    #expect(try modify(harness, .forceDelete("t")).isDeleted)
+    #expect(try lookUp(harness, "_alice", as: .bob).record?.type == .users)
+    if removed {
+      // A store may hold a user's record that went.
+      let key = DatabaseKey(container: "iCloud.test", environment: .development, owner: nil)
+      try harness.write { transaction in
+        var zone = try #require(try transaction.zone(.default, in: key))
+        let live = try #require(try transaction.record("_alice", in: zone))
+        zone.sequence += 1
+        var tombstone = live
+        (tombstone.isDeleted, tombstone.sequence, tombstone.fieldsJSON) = (true, zone.sequence, Array("{}".utf8))
+        try transaction.put(tombstone, in: zone, replacing: live, keepsVersion: true)
+        try transaction.put(&zone)
+      }
+    }
+    #expect(try harness.call(.usersCaller, in: .open) == .user("_alice"))
+    #expect(try lookUp(harness, "_alice", as: .bob).record?.type == .users)
+  }
+
+  @Test func usersRecordsCountAsWhatTheyTake() throws {
+    let harness = Harness()
+    try importSchema("DEFINE SCHEMA CREATE ROLE Editor; RECORD TYPE News (text STRING);", harness)
+    _ = try harness.call(.usersCaller, in: .open)
+    try setRoles(["Editor"], of: "_bob", harness)
+    let key = DatabaseKey(container: "iCloud.test", environment: .development, owner: nil)
+    let usage = try harness.write { try $0.usage(of: .default, in: key) }
+    #expect(usage.records > 4 && usage.zone == usage.records && usage.database == usage.records)
   }
 
   @Test func onlyNamesFindUsers() throws {
