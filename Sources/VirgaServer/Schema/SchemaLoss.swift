@@ -16,6 +16,9 @@ struct SchemaLoss {
       default: break
       }
     }
+    // Shares are there without a schema, and so are their fields.
+    types.remove(.share)
+    fields[.share] = nil
   }
 
   var isEmpty: Bool { types.isEmpty && fields.isEmpty }
@@ -37,7 +40,17 @@ extension WriteTransaction {
         if names.isEmpty { continue }
         count += names.count
         try change(zone, in: database.key, context: &context) { zone, context in
-          for name in names { try remove(loss, from: name, in: &zone, context: context) }
+          var hasRemoved = false
+          for name in names {
+            guard let record = try record(name, in: zone) else { continue }
+            if loss.types.contains(record.type) {
+              try bury(record, in: &zone, context: context)
+              hasRemoved = true
+            } else if let fields = loss.fields[record.type] {
+              try drop(fields, of: record, in: &zone, context: context)
+            }
+          }
+          try tellParticipants(of: &zone, hasRemoved: hasRemoved, context: &context)
         }
       }
     }
@@ -59,23 +72,46 @@ extension WriteTransaction {
     return names
   }
 
-  private func remove(_ loss: SchemaLoss, from name: RecordName, in zone: inout ZoneRow, context: CallContext) throws {
-    guard let record = try record(name, in: zone) else { return }
+  private func bury(_ record: StoredRecord, in zone: inout ZoneRow, context: CallContext) throws {
+    zone.sequence += 1
+    var tombstone = StoredRecord(
+      name: record.name, type: record.type, sequence: zone.sequence, created: record.created,
+      modified: context.stamp(by: record.modified.user, after: record.modified), fieldsJSON: Array("{}".utf8))
+    tombstone.isDeleted = true
+    zone.usedBytes -= try record.bytes()
+    // Versions of old may hold what has no place any more, but this one should not.
+    try put(tombstone, in: zone, replacing: record, keepsVersion: false)
+  }
+
+  private func drop(
+    _ fields: Set<FieldName>, of record: StoredRecord, in zone: inout ZoneRow, context: CallContext
+  ) throws {
     zone.sequence += 1
     var next = record
     next.sequence = zone.sequence
     next.modified = context.stamp(by: record.modified.user, after: record.modified)
-    (next.assetChecksums, next.references) = ([], [])
-    if let fields = loss.fields[record.type], !loss.types.contains(record.type) {
-      try next.drop(fields)
-    } else {
-      next.isDeleted = true
-      next.fieldsJSON = Array("{}".utf8)
-      (next.unknownMembers, next.parent, next.share, next.shortGUID) = ([], nil, nil, nil)
-    }
-    zone.usedBytes += next.jsonBytes - record.jsonBytes
-    // Versions of old may hold what has no place any more, but this one should not.
+    try next.drop(fields)
+    zone.usedBytes += try next.bytes() - record.bytes()
     try put(next, in: zone, replacing: record, keepsVersion: false)
+  }
+
+  /// Shares end with their roots. Who sees a part of a zone begins anew when records went: what lay below them may be out
+  /// of the share as well.
+  private func tellParticipants(of zone: inout ZoneRow, hasRemoved: Bool, context: inout CallContext) throws {
+    guard zone.sharing != .none else { return }
+    var book = ShareBook(self)
+    for share in try liveShares(of: zone) {
+      if let root = share.share?.recordName, try record(root, in: zone)?.isDeleted ?? true {
+        try book.end(share, in: zone)
+        try bury(share, in: &zone, context: context)
+      } else if hasRemoved && zone.sharing == .hierarchies {
+        try book.renew(ShareState(share), in: zone)
+      } else {
+        try book.touch(ShareState(share), in: zone)
+      }
+    }
+    if try liveShares(of: zone).isEmpty { zone.sharing = .none }
+    try book.write(row: &zone, context: &context)
   }
 
   /// Removes all records and zones of a container's environment. Readers are told that zones were deleted.
@@ -144,18 +180,27 @@ extension WriteTransaction {
 }
 
 extension StoredRecord {
+  /// What the live record takes, with its assets.
+  fileprivate func bytes() throws -> Int64 {
+    guard hasAssets else { return jsonBytes }
+    return try plainFields().flatMap(\.field.value.assets).reduce(jsonBytes) { $0 + $1.size }
+  }
+
   /// Drops fields as they are stored, sealed or not, and finds out again what the others claim and refer to.
   fileprivate mutating func drop(_ names: Set<FieldName>) throws {
-    let isSealed = FieldSeal.isSealed(fieldsJSON)
-    let json = isSealed ? Array(fieldsJSON.dropFirst()) : fieldsJSON
-    do {
-      let kept = try fields(of: json) { !names.contains($0.name) }
-      // The values of encrypted fields are not what their types say, and are neither references nor assets.
-      let plain = try Fields(json: fields(of: json) { !names.contains($0.name) && !$0.isEncrypted })
-      fieldsJSON = (isSealed ? Array(fieldsJSON.prefix(1)) : []) + kept
-      (assetChecksums, references) = plain.claims(parent: parent)
-    } catch let error as WireError {
-      throw StoreError.damaged("the fields of record '\(name)' cannot be read: expected \(error.expected)")
+    fieldsJSON = try reading(fieldsJSON) { stored in
+      let mark = FieldSeal.isSealed(stored) ? 1 : 0
+      return try Array(stored.prefix(mark)) + fields(of: Array(stored.dropFirst(mark))) { !names.contains($0.name) }
+    }
+    (assetChecksums, references) = try plainFields().claims(parent: parent)
+  }
+
+  /// The fields without the encrypted ones, whose values are not what their types say, and are neither references nor
+  /// assets.
+  private func plainFields() throws -> Fields {
+    try reading(fieldsJSON) { stored in
+      let json = FieldSeal.isSealed(stored) ? Array(stored.dropFirst()) : stored
+      return try Fields(json: fields(of: json) { !$0.isEncrypted })
     }
   }
 

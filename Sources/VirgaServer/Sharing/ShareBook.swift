@@ -16,6 +16,8 @@ struct ShareBook {
     var names: Set<RecordName> = []
     /// Shares that came or went while the view stays: all of their records are noted.
     var moved: [StoredRecord] = []
+    /// Whether its reader begins anew.
+    var isRenewed = false
   }
 
   init(_ transaction: any WriteTransaction) { self.transaction = transaction }
@@ -25,6 +27,15 @@ struct ShareBook {
     for user in state.members {
       guard var view = try view(of: user, in: row), !view.zone.isDeleted else { continue }
       view.names.formUnion(names)
+      views[user] = view
+    }
+  }
+
+  /// So much of the share went that those who see it begin anew.
+  mutating func renew(_ state: ShareState, in row: ZoneRow) throws {
+    for user in state.members {
+      guard var view = try view(of: user, in: row), !view.zone.isDeleted else { continue }
+      view.isRenewed = true
       views[user] = view
     }
   }
@@ -66,7 +77,7 @@ struct ShareBook {
       guard var view = views[user] else { continue }
       if view.zone.isDeleted {
         try removeNotes(of: view.zone)
-      } else if let names = try names(toNoteIn: view, row) {
+      } else if !view.isRenewed, let names = try names(toNoteIn: view, row) {
         if !names.isEmpty {
           let note = ShareNote(zoneKey: view.zone.key, first: row.sequence + 1, names: names)
           row.sequence += Int64(names.count)

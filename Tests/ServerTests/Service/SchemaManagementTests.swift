@@ -290,6 +290,92 @@ import VirgaWire
     #expect(try exported(harness, .production) == before)
   }
 
+  // MARK: Losses and shares
+
+  private static let key = DatabaseKey(container: container, environment: .development, owner: "_alice")
+
+  private func expectUsage(_ harness: Harness, _ location: SourceLocation = #_sourceLocation) throws {
+    let usage = try harness.write { try $0.usage(of: "Diary", in: Self.key) }
+    #expect(usage.zone == usage.records && usage.database == usage.records, sourceLocation: location)
+  }
+
+  /// Puts a record of type `Photo` with an asset below the root of a share.
+  private func putPhoto(_ world: ShareWorld) throws {
+    let photo = RecordOperation.create("photo", ["title": .string("x")], type: "Photo").with {
+      $0.record.parent = .set("root")
+    }
+    #expect(try world.harness.modify(photo).code == nil)
+    let below = RecordOperation.create("below", .text("x")).with { $0.record.parent = .set("photo") }
+    #expect(try world.harness.modify(below).code == nil)
+    try world.harness.write { transaction in
+      var database = try #require(try transaction.database(Self.key))
+      var zone = try #require(try transaction.zone("Diary", in: Self.key))
+      try transaction.put(AssetRow(checksum: "sum", size: 1_000, uploaded: Timestamp(milliseconds: 1)))
+      let live = try #require(try transaction.record("photo", in: zone))
+      var next = live
+      zone.sequence += 1
+      next.sequence = zone.sequence
+      next.fieldsJSON = (["file": .asset(AssetValue(fileChecksum: "sum", size: 1_000))] as Fields).storedJSON
+      next.assetChecksums = ["sum"]
+      next.references = [.init(target: "root", kind: .parent)]
+      let added = next.jsonBytes - live.jsonBytes + 1_000
+      try transaction.put(next, in: zone, replacing: live, keepsVersion: true)
+      zone.usedBytes += added
+      database.usedBytes += added
+      try transaction.put(database)
+      try transaction.put(&zone)
+    }
+    try importing("RECORD TYPE Entry (text STRING); RECORD TYPE Photo (title STRING, file ASSET);", world.harness)
+    try expectUsage(world.harness)
+  }
+
+  @Test func participantsSeeNoMoreOfATypeThatWasRemoved() throws {
+    let world = try ShareWorld()
+    try world.shareWithBob()
+    try putPhoto(world)
+    let (page, feed) = (try world.page(), try world.databaseChanges())
+    #expect(ShareWorld.told(page).contains("photo"))
+    #expect(try importing("RECORD TYPE Entry (text STRING);", world.harness).recordsChanged == 1)
+    try expectUsage(world.harness)
+    #expect(try world.databaseChanges(feed.syncToken).zones.map { $0.zone?.id.name } == ["Diary"])
+    #expect(throws: ServiceError.changeTokenExpired) { _ = try world.page(page.syncToken) }
+    // What was below it has left the share.
+    #expect(try ShareWorld.told(world.page()).sorted() == ["Share-1", "a", "b", "root"])
+  }
+
+  @Test func aRemovedFieldsAssetCountsNoMore() throws {
+    let world = try ShareWorld()
+    try world.shareWithBob()
+    try putPhoto(world)
+    let page = try world.page()
+    try importing("RECORD TYPE Entry (text STRING); RECORD TYPE Photo (title STRING);", world.harness)
+    try expectUsage(world.harness)
+    #expect(try ShareWorld.told(world.page(page.syncToken)) == ["photo"])
+  }
+
+  @Test func aShareEndsWithTheTypeOfItsRoot() throws {
+    let world = try ShareWorld()
+    let share = try world.shareWithBob()
+    try putPhoto(world)
+    try importing("RECORD TYPE Photo (title STRING, file ASSET);", world.harness)
+    try expectUsage(world.harness)
+    #expect(try world.zones() == [] && world.resolve(share) == nil)
+    #expect(try world.harness.record("Share-1") == nil)
+    let sharing = try world.harness.write { try $0.zone("Diary", in: Self.key)?.sharing }
+    #expect(sharing == ZoneSharing.none)
+  }
+
+  @Test func sharesNeedNoSchema() throws {
+    let world = try ShareWorld()
+    try world.shareWithBob()
+    let entry = "RECORD TYPE Entry (text STRING);"
+    try importing(entry + #" RECORD TYPE "cloudkit.share" (x STRING, y STRING);"#, world.harness)
+    try importing(entry + #" RECORD TYPE "cloudkit.share" (x STRING);"#, world.harness)
+    try importing(entry, world.harness)
+    #expect(try world.harness.record("Share-1")?.json.contains("My diary") == true)
+    #expect(try world.zones().count == 1)
+  }
+
   // MARK: Reset
 
   @Test func aResetCopiesProductionsSchemaAndDeletesDevelopmentsData() throws {
