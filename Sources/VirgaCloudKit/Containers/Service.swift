@@ -90,6 +90,7 @@ package final class Service: Sendable {
     let before = lastAccount.withLock { $0 } ?? accountID
     do {
       let session = try await accounts.session()
+      keyring?.keepOnlyKeys(of: session.account)
       let last = lastAccount.withLock { $0 }
       let isAllowedAgain = setRefusal(nil)
       // Engines hear of another account, and stop what they had begun, before any request is let through in its name.

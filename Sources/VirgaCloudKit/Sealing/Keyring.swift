@@ -61,6 +61,11 @@ final class Keyring: Sendable {
   /// What a share's address carries, if it is known.
   func secret(of spot: Spot) -> ZoneSecret? { memory.withLock { $0.zones[spot]?.secret } }
 
+  /// Forgets what belongs to another account.
+  func keepOnlyKeys(of account: AccountID) {
+    memory.withLock { if $0.owner != account { $0 = Memory(owner: account) } }
+  }
+
   // MARK: Fetching
 
   /// Fetches a zone's keys, unless that was done a moment ago and for these: another device may have made one since.
@@ -83,10 +88,7 @@ final class Keyring: Sendable {
   }
 
   /// Forgets what belongs to another account than the one in whose name the next request goes.
-  private func checkAccount() async throws {
-    let account = try await accounts.session().account
-    memory.withLock { if $0.owner != account { $0 = Memory(owner: account) } }
-  }
+  private func checkAccount() async throws { keepOnlyKeys(of: try await accounts.session().account) }
 
   /// The key that values of a zone are to be encrypted with. Makes the account's and the zone's first keys.
   /// - Throws: `accountTemporarilyUnavailable` if this device has not been given the keys.

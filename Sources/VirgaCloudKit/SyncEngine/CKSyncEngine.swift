@@ -19,7 +19,7 @@ package import VirgaSync
 /// there may call them, and is served afterwards; if the delegate awaits that task, both wait for each other, and the call
 /// throws after a minute.
 ///
-/// Differences from Apple's: a batch that the service refuses as too large is divided and sent in parts, if it is not
+/// Differences from Apple's: a batch that the service refuses as a whole is divided and sent in parts, if it is not
 /// atomic; `status` and `forgetChangeTokens()` are additions; the push channel is a poll of the service's own.
 public final class CKSyncEngine: Sendable, CustomStringConvertible {
   public let database: CKDatabase

@@ -173,6 +173,8 @@ import VirgaWire
     try await phone.removeDevice(named: "laptop")
     // The request that finds the other account is not let through; the next one is sent in its name.
     #expect(await code { _ = try await laptop.database.allRecordZones() } == .accountTemporarilyUnavailable)
+    let seal = try #require(laptop.database.seal(of: zone.zoneID.model))
+    #expect(seal.keyring.secret(of: seal.spot) == nil)
     _ = try await laptop.database.save(entry("after", secret: "after"))
     #expect(try await text(of: "after", on: other) == "after")
   }
