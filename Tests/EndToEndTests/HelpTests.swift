@@ -44,6 +44,11 @@ import Testing
     (["records", "get", "x", "--container", "c", "--user", "u", "--data", "/nonexistent"], 73, "no data of a server"),
     (["account", "accept", "https://sync.example/"], 64, "is not the address of a share"),
     (["users", "roles", "x", "--container", "c", "--environment", "test", "--data", "."], 73, "no data of a server"),
+    (["schema", "diff", "--container", "c", "--environment", "production"], 64, "--environment means nothing here"),
+    (["schema", "diff", "--file", "a", "--file", "b", "--container", "c"], 64, "--container means nothing here"),
+    (["schema", "diff", "--file", "a", "--file", "b", "--endpoint", "http://a"], 64, "--endpoint means nothing here"),
+    (["schema", "validate", "--file", "a", "--endpoint", "http://a"], 64, "--endpoint means nothing here"),
+    (["tokens", "list", "--container", "a/b", "--data", "."], 73, "no data of a server"),
     (["nonsense"], 64, "unknown command nonsense"),
   ])
   func mistakesAreNamed(words: [String], code: Int32, text: String) async throws {

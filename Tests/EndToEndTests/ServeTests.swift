@@ -107,6 +107,30 @@ import VirgaSQLite
     try await refusal(["--ephemeral", "--host", "192.0.2.1"], code: 68, "192.0.2.1 is not an address of this machine")
   }
 
+  /// As an address of IPv6 stands in URLs.
+  @Test func hostInBracketsIsTheSameWithout() async throws {
+    let server = try await ServerProcess(options: ["--host", "[::1]"])
+    #expect(server.greeting.contains("serves http://[::1]:\(server.port)\n"), "\(server.greeting)")
+    #expect(server.greeting.contains("open to everybody who reaches the address"), "\(server.greeting)")
+    #expect(try await ProgramRun.run(["users", "list", "--data", server.data]).code == 0)
+    let shown = try await ProgramRun.run([
+      "account", "show", "--endpoint", "http://[::1]:\(server.port)", "--home", server.folder.path + "/phone",
+    ])
+    #expect(shown.code == 0, "\(shown)")
+  }
+
+  @Test func bodyMemoryHoldsTheLargestRequest() async throws {
+    try await refusal(
+      ["--ephemeral", "--body-memory", "33554431"], code: 64, "--body-memory is at least 33554432 bytes")
+    let server = try await ServerProcess(options: ["--body-memory", "33554432"])
+    let client = try await WebService(server, home: "phone")
+    let text = String(repeating: "x", count: 900_000)
+    let saves = (0..<8).map {
+      #"{"operationType":"create","record":{"recordName":"r\#($0)","recordType":"T","fields":{"t":{"value":"\#(text)"}}}}"#
+    }
+    #expect(try client.call("records/modify", #"{"operations":[\#(saves.joined(separator: ","))]}"#).status == 200)
+  }
+
   @Test func folderThatCannotBeMade() async throws {
     let folder = try TemporaryFolder()
     try Data().write(to: URL(fileURLWithPath: folder.path + "/file"))

@@ -205,6 +205,7 @@ enum AccountCommand {
   private static func invite(_ client: AccountClient, _ arguments: Arguments) async throws {
     let isJSON = arguments.has("--json")
     if arguments.has("--new-account") {
+      if arguments.has("--yes") { throw Failure.usage(invite.name, "--yes and --new-account exclude each other") }
       let code = try await client.enrolmentCode()
       if isJSON { return try Terminal.print(json: code) }
       return Terminal.print("\(code.code)\nWhoever has it makes one account: \(joining(code.code, at: client))")

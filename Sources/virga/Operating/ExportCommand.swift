@@ -31,8 +31,10 @@ enum ExportCommand {
     }
     // A copy of the database is read, so that all is of one moment and the server goes on.
     let copy = target + "/.copy"
+    // With everybody's data and the server's key: whatever happens, it does not stay.
+    var isDone = false
+    defer { try? FileManager.default.removeItem(atPath: isDone ? copy : target) }
     _ = try BackupCommand.copy(from: folder, to: copy)
-    defer { try? FileManager.default.removeItem(atPath: copy) }
     let access = try OperatorAccess(folder: copy)
     defer { access.close() }
     var databases: [[String: Any]] = []
@@ -45,11 +47,12 @@ enum ExportCommand {
     let export: [String: Any] = [
       "format": format, "account": person.account ?? "", "devices": person.devices.sorted(), "databases": databases,
     ]
-    let data = try JSONSerialization.data(
-      withJSONObject: export, options: [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes])
-    do { try data.write(to: URL(fileURLWithPath: target + "/export.json")) } catch {
+    do {
+      try Data(ProtocolJSON.text(export).utf8).write(to: URL(fileURLWithPath: target + "/export.json"))
+    } catch {
       throw Failure(.unwritable, "cannot write \(target)/export.json")
     }
+    isDone = true
     let records = databases.flatMap { ($0["zones"] as? [[String: Any]]) ?? [] }
       .reduce(0) { $0 + (($1["records"] as? [Any])?.count ?? 0) }
     Terminal.print("Exported \(records) records and \(assets) assets to \(target).")
@@ -115,7 +118,7 @@ enum ExportCommand {
         (name: "database", value: database), (name: "user", value: user), (name: "operation", value: operation),
       ]
       return try ProtocolJSON.object(
-        try await access.send("POST", "operate", query: query, body: try ProtocolJSON.bytes(body)))
+        try await access.send("POST", "operate", query: query, body: ProtocolJSON.bytes(body)))
     }
   }
 

@@ -18,6 +18,7 @@ enum ImportCommand {
       """)
 
   private static let recordsPerCall = 100
+  private static let subscriptionsPerCall = 100
 
   static func run(_ words: [String]) async throws {
     let arguments = try Arguments(words, for: spec)
@@ -49,7 +50,7 @@ enum ImportCommand {
     guard let data = FileManager.default.contents(atPath: path) else {
       throw Failure(.unreadable, "\(path) cannot be read")
     }
-    guard let object = try? JSONSerialization.jsonObject(with: data) else {
+    guard let object = try? ProtocolJSON.value(Array(data)) else {
       throw Failure(.damaged, "\(path) is not JSON")
     }
     guard let export = object as? [String: Any], export["format"] as? String == ExportCommand.format else {
@@ -104,17 +105,22 @@ enum ImportCommand {
           try await save(records, zone: zoneName, &report)
         }
       }
-      let subscriptions = database["subscriptions"] as? [[String: Any]] ?? []
-      guard !subscriptions.isEmpty else { return }
-      try await report.attempt("\(name) subscriptions") { report in
-        let operations = subscriptions.map {
-          ["operationType": "create", "subscription": ownerless($0)] as [String: Any]
-        }
-        let answer = try await call("subscriptions/modify", ["operations": operations])
-        for (subscription, reason) in zip(subscriptions, reasons(answer["subscriptions"])) {
-          guard let reason else { continue }
-          report.failures.append("\(name) subscription \(subscription["subscriptionID"] ?? ""): \(reason)")
-        }
+      var subscriptions = (database["subscriptions"] as? [[String: Any]] ?? [])[...]
+      while !subscriptions.isEmpty {
+        let part = subscriptions.prefix(ImportCommand.subscriptionsPerCall)
+        subscriptions = subscriptions.dropFirst(part.count)
+        try await report.attempt("\(name) subscriptions") { try await save(part, &$0) }
+      }
+    }
+
+    private func save(_ subscriptions: ArraySlice<[String: Any]>, _ report: inout Report) async throws {
+      let operations = subscriptions.map {
+        ["operationType": "create", "subscription": ownerless($0)] as [String: Any]
+      }
+      let answer = try await call("subscriptions/modify", ["operations": operations])
+      for (subscription, reason) in zip(subscriptions, reasons(answer["subscriptions"])) {
+        guard let reason else { continue }
+        report.failures.append("\(name) subscription \(subscription["subscriptionID"] ?? ""): \(reason)")
       }
     }
 
@@ -208,7 +214,8 @@ enum ImportCommand {
       _ asset: [String: Any], of record: [String: Any], field: String, zone: String
     ) async throws -> [String: Any] {
       guard let checksum = asset["fileChecksum"] as? String, let digest = Data(base64Encoded: checksum),
-        let bytes = FileManager.default.contents(atPath: "\(folder)/assets/\(Hex.encode(Array(digest)))")
+        case let path = "\(folder)/assets/\(Hex.encode(Array(digest)))",
+        FileManager.default.isReadableFile(atPath: path)
       else { throw Failure(.damaged, "the bytes of an asset of \(record["recordName"] ?? "") are missing") }
       let token: [String: Any] = [
         "recordName": record["recordName"] ?? "", "recordType": record["recordType"] ?? "", "fieldName": field,
@@ -217,7 +224,7 @@ enum ImportCommand {
       guard let url = (answer["tokens"] as? [[String: Any]])?.first?["url"] as? String else {
         throw Failure(.failed, "the server takes no asset")
       }
-      let receipt = try ProtocolJSON.object(try await access.upload(Array(bytes), to: url))
+      let receipt = try ProtocolJSON.object(try await access.upload(path, to: url))
       return receipt["singleFile"] as? [String: Any] ?? receipt
     }
 
@@ -239,7 +246,7 @@ enum ImportCommand {
         (name: "userMustExist", value: "true"), (name: "operation", value: operation),
       ]
       return try ProtocolJSON.object(
-        try await access.send("POST", "operate", query: query, body: try ProtocolJSON.bytes(body)))
+        try await access.send("POST", "operate", query: query, body: ProtocolJSON.bytes(body)))
     }
   }
 }

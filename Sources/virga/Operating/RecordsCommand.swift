@@ -93,7 +93,7 @@ enum RecordsCommand {
         result = .success(
           try await access.send(
             "POST", "operate", query: choice.query + [(name: "operation", value: operation)],
-            body: try ProtocolJSON.bytes(body)))
+            body: ProtocolJSON.bytes(body)))
       } catch {
         result = .failure(error)
       }
@@ -107,8 +107,8 @@ enum RecordsCommand {
       return try namingZone { try RecordsCommand.records(try result.get()) }
     }
 
-    func show(_ records: [[String: Any]]) throws {
-      for record in records { try ProtocolJSON.print(record, onOneLine: arguments.has("--json")) }
+    func show(_ records: [[String: Any]]) {
+      for record in records { ProtocolJSON.print(record, onOneLine: arguments.has("--json")) }
     }
   }
 
@@ -136,7 +136,7 @@ enum RecordsCommand {
 
   private static func get(_ place: Place) async throws {
     let names = place.arguments.operands.map { ["recordName": $0] }
-    try place.show(try await place.call("records/lookup", ["records": names]))
+    place.show(try await place.call("records/lookup", ["records": names]))
   }
 
   private static func query(_ place: Place) async throws {
@@ -145,7 +145,7 @@ enum RecordsCommand {
     let limit = arguments.value("--limit").map { Int($0) } ?? 100
     guard let limit, limit > 0 else { throw Failure.usage(query.name, "--limit is a number above 0") }
     let filters = try arguments.values("--filter").map { text in
-      guard let filter = (try? JSONSerialization.jsonObject(with: Data(text.utf8))) as? [String: Any] else {
+      guard let filter = (try? ProtocolJSON.value(Array(text.utf8))) as? [String: Any] else {
         throw Failure.usage(query.name, "--filter is a JSON object with comparator, fieldName and fieldValue")
       }
       return filter
@@ -162,7 +162,7 @@ enum RecordsCommand {
       request["resultsLimit"] = left
       let answer = try await place.answer("records/query", request)
       let found = try records(answer)
-      try place.show(found)
+      place.show(found)
       left -= found.count
       request["continuationMarker"] = try ProtocolJSON.object(answer)["continuationMarker"]
     } while left > 0 && request["continuationMarker"] != nil
@@ -173,12 +173,12 @@ enum RecordsCommand {
     let data = path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: path)
     guard let data else { throw Failure(.unreadable, "\(path) cannot be read") }
     let object: Any
-    do { object = try JSONSerialization.jsonObject(with: data) } catch {
-      let detail = ((error as NSError).userInfo["NSDebugDescription"] as? String).map { ": \($0)" } ?? ""
-      throw Failure(.damaged, "\(path == "-" ? "standard input" : path) is not JSON\(detail)")
+    do throws(WireError) { object = try ProtocolJSON.value(Array(data)) } catch {
+      let name = path == "-" ? "standard input" : path
+      throw Failure(.damaged, "\(name) is not JSON: expected \(error.expected) at byte \(error.offset)")
     }
     let record = try await checked(object, of: path == "-" ? "standard input" : path, place)
-    try place.show(try await save(record, place))
+    place.show(try await save(record, place))
   }
 
   /// A record replaces all of another: a slip of the pen must not become a record without fields. Keys of an app's own
@@ -214,12 +214,12 @@ enum RecordsCommand {
     let record = ["recordName": place.arguments.operands[0]]
     // The service calls one that was never there deleted.
     _ = try await place.call("records/lookup", ["records": [record]])
-    try place.show(
+    place.show(
       try await place.call(
         "records/modify", ["operations": [["operationType": "forceDelete", "record": record] as [String: Any]]]))
   }
 
-  private static func history(_ place: Place) async throws { try place.show(try await place.versions()) }
+  private static func history(_ place: Place) async throws { place.show(try await place.versions()) }
 
   private static func restore(_ place: Place) async throws {
     let name = place.arguments.operands[0]
@@ -230,6 +230,6 @@ enum RecordsCommand {
       throw Failure(
         .failed, tag.map { "\(name) has no earlier version \($0)" } ?? "\(name) has no earlier version that is kept")
     }
-    try place.show(try await save(version, place))
+    place.show(try await save(version, place))
   }
 }

@@ -48,13 +48,13 @@ enum ZonesCommand {
     defer { access.close() }
     let answer = try await access.send(
       "POST", "operate", query: choice.query + [(name: "operation", value: operation)],
-      body: try ProtocolJSON.bytes(body(arguments)))
+      body: ProtocolJSON.bytes(body(arguments)))
     for zone in try ProtocolJSON.object(answer)["zones"] as? [[String: Any]] ?? [] {
       if let reason = zone["reason"] {
         throw Failure(.failed, (arguments.operands.first.map { "\($0): " } ?? "") + "\(reason)")
       }
       if arguments.has("--json") {
-        try ProtocolJSON.print(zone, onOneLine: true)
+        ProtocolJSON.print(zone, onOneLine: true)
       } else {
         Terminal.print((zone["zoneID"] as? [String: Any])?["zoneName"] as? String ?? "")
       }

@@ -43,13 +43,15 @@ enum KeysCommand {
   }
 
   private static func list(_ client: OperatorAccess, _ arguments: Arguments) async throws {
-    let keys: [OperatorMessages.Key] = try await client.get("keys", container: arguments.value("--container"))
+    let container = try arguments.container()
+    let keys: [OperatorMessages.Key] = try await client.get("keys", container: container)
+    if keys.isEmpty { try await client.warnIfUnknown(container) }
     if arguments.has("--json") { return try Terminal.print(json: keys) }
     for key in keys { Terminal.print("\(key.id)  \(key.container)  \(key.user)  \(key.name)") }
   }
 
   private static func add(_ client: OperatorAccess, _ arguments: Arguments) async throws {
-    guard let container = arguments.value("--container") else {
+    guard let container = try arguments.container() else {
       throw Failure.usage(add.name, "--container is missing")
     }
     let path = arguments.operands[0]

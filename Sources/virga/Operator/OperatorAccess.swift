@@ -37,6 +37,8 @@ struct OperatorAccess: Sendable {
       return
     }
     try Self.checkFolder(path)
+    // Opened as a server's, it would be changed.
+    try BackupMark.refuse(path)
     do {
       self = try OperatorAccess(folder: path)
     } catch let failure as Failure where failure.code == .inUse {
@@ -81,24 +83,42 @@ struct OperatorAccess: Sendable {
     return try Front(store: storage.store, secrets: storage.secrets, configuration: configuration)
   }
 
-  /// Sends the bytes of an asset to the URL that the server gave for them.
-  func upload(_ bytes: [UInt8], to url: String) async throws -> [UInt8] {
-    switch way {
-    case .server:
-      var request = TransportRequest(method: "POST", url: url)
-      request.body = .bytes(bytes)
-      let answer = try await CurlTransport().send(request)
-      guard answer.status == 200 else { throw Failure(.failed, "an asset was refused: HTTP status \(answer.status)") }
-      return answer.body
-    case .folder(let front, _):
-      let target = url.drop { $0 != ":" }.dropFirst(3).drop { $0 != "/" }
-      let head = HTTPRequestHead(method: "POST", target: String(target))
-      let answer = await front.exchange(HTTPRequest(head: head, body: .bytes(bytes)))
-      guard case .bytes(let receipt) = answer.body, answer.status == 200 else {
-        throw Failure(.failed, "an asset was refused: HTTP status \(answer.status)")
-      }
-      return receipt
+  /// Sends the file of an asset to the URL that the server gave for it. Devices find the server there; whoever runs it may
+  /// not, and asks it where it answered before.
+  func upload(_ path: String, to url: String) async throws -> [UInt8] {
+    guard let place = url.range(of: "/assets/1/") else {
+      throw Failure(.unavailable, "\(url) is no place for an asset")
     }
+    let target = String(url[place.lowerBound...])
+    let answer: (status: Int, body: [UInt8])
+    switch way {
+    case .server(let client): answer = try await client.upload(path, to: target)
+    case .folder(let front, _): answer = try await Self.upload(path, to: target, front)
+    }
+    guard answer.status == 200 else { throw Failure(.failed, "an asset was refused: HTTP status \(answer.status)") }
+    return answer.body
+  }
+
+  private static func upload(
+    _ path: String, to target: String, _ front: Front
+  ) async throws -> (status: Int, body: [UInt8]) {
+    let head = HTTPRequestHead(method: "POST", target: target)
+    let response: HTTPResponse
+    switch front.bodyPlan(for: head) {
+    case .refuse(let refusal): response = refusal
+    case .buffer: throw Failure(.internalError, "\(target) takes no file")
+    case .stream(let directory, _):
+      // The server moves what it is given.
+      let copy = "\(directory)/upload-\(UUID().uuidString)"
+      do { try FileManager.default.copyItem(atPath: path, toPath: copy) } catch {
+        throw Failure(.unwritable, "\(path) cannot be copied to \(directory)")
+      }
+      let size = (try FileManager.default.attributesOfItem(atPath: copy)[.size] as? NSNumber)?.int64Value ?? 0
+      response = await front.respond(
+        to: HTTPRequest(head: head, body: .file(StreamedBody(path: copy, size: size))))
+    }
+    guard case .bytes(let body) = response.body else { return (response.status, []) }
+    return (response.status, body)
   }
 
   /// Gives the folder back.
@@ -140,7 +160,7 @@ struct DatabaseChoice {
   let query: [(name: String, value: String)]
 
   init(_ arguments: Arguments) throws(Failure) {
-    guard let container = arguments.value("--container") else {
+    guard let container = try arguments.container() else {
       throw .usage(arguments.spec.name, "--container is missing")
     }
     let environment: VirgaModel.Environment? = try arguments.choice("--environment")
@@ -155,27 +175,5 @@ struct DatabaseChoice {
         (name: "container", value: container), (name: "environment", value: (environment ?? .development).rawValue),
         (name: "database", value: database),
       ] + (user.map { [(name: "user", value: $0), (name: "userMustExist", value: "true")] } ?? [])
-  }
-}
-
-/// JSON of the protocol, as Foundation reads it.
-enum ProtocolJSON {
-  static func object(_ bytes: [UInt8]) throws(Failure) -> [String: Any] {
-    guard let object = (try? JSONSerialization.jsonObject(with: Data(bytes))) as? [String: Any] else {
-      throw Failure(.unavailable, "the answer is not one of a Virga server")
-    }
-    return object
-  }
-
-  static func bytes(_ object: [String: Any]) throws -> [UInt8] {
-    Array(try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]))
-  }
-
-  /// Prints a value on one line, or over several for people.
-  static func print(_ object: Any, onOneLine: Bool) throws {
-    var options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
-    if !onOneLine { options.insert(.prettyPrinted) }
-    let data = try JSONSerialization.data(withJSONObject: object, options: options)
-    Terminal.print(String(decoding: data, as: UTF8.self))
   }
 }

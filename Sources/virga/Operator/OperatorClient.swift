@@ -81,6 +81,20 @@ struct OperatorClient: Sendable {
     }
   }
 
+  /// Sends a file to a path whose URL needs no credentials but itself.
+  func upload(_ path: String, to target: String) async throws -> (status: Int, body: [UInt8]) {
+    let source: FileSource
+    do { source = try FileSource(path: path) } catch { throw Failure(.damaged, "\(path) cannot be read") }
+    var request = TransportRequest(method: "POST", url: endpoint + target)
+    request.body = .file(source)
+    do {
+      let answer = try await CurlTransport().send(request)
+      return (answer.status, answer.body)
+    } catch {
+      throw AccountCommand.failure(error, endpoint: endpoint)
+    }
+  }
+
   private func credentials(_ transport: CurlAccountTransport) async throws -> [(name: String, value: String)] {
     if let token { return [(name: "X-Virga-Operator", value: token)] }
     let client = AccountClient(

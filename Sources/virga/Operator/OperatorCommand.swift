@@ -1,4 +1,6 @@
 import Foundation
+import VirgaModel
+import VirgaSchema
 
 /// What the commands of whoever runs the server have in common.
 enum OperatorCommand {
@@ -25,6 +27,15 @@ enum OperatorCommand {
 }
 
 extension OperatorAccess {
+  /// Says so if the server has nothing of the container that a command names: it may be new, or its name a wrong one.
+  func warnIfUnknown(_ container: String?) async throws {
+    guard let container else { return }
+    let answer = try await send("GET", "schema/diff", query: [(name: "container", value: container)])
+    if try JSONDecoder().decode(SchemaReport.self, from: Data(answer)).isContainerKnown == false {
+      Terminal.complain("virga: \(ContainerSchemas.unknown(ContainerID(container)))")
+    }
+  }
+
   /// - Parameter path: What comes after `/virga/1/operator/`.
   func get<Answer: Decodable>(_ path: String, container: String?) async throws -> Answer {
     let query = container.map { [(name: "container", value: $0)] } ?? []
@@ -40,5 +51,14 @@ extension OperatorAccess {
     do { return try JSONDecoder().decode(Answer.self, from: Data(bytes)) } catch {
       throw Failure(.unavailable, "what answers is not a Virga server of this version")
     }
+  }
+}
+
+extension Arguments {
+  /// The container that a command is about, if it was named.
+  func container() throws(Failure) -> String? {
+    guard let name = value("--container") else { return nil }
+    if let objection = NameRule.container.objection(to: name) { throw .usage(spec.name, "--container \(objection)") }
+    return name
   }
 }

@@ -45,7 +45,9 @@ enum TokensCommand {
   }
 
   private static func list(_ client: OperatorAccess, _ arguments: Arguments) async throws {
-    let tokens: [OperatorMessages.Token] = try await client.get("tokens", container: arguments.value("--container"))
+    let container = try arguments.container()
+    let tokens: [OperatorMessages.Token] = try await client.get("tokens", container: container)
+    if tokens.isEmpty { try await client.warnIfUnknown(container) }
     if arguments.has("--json") { return try Terminal.print(json: tokens) }
     for token in tokens {
       let uses = [
@@ -57,7 +59,7 @@ enum TokensCommand {
   }
 
   private static func create(_ client: OperatorAccess, _ arguments: Arguments) async throws {
-    guard let container = arguments.value("--container") else {
+    guard let container = try arguments.container() else {
       throw Failure.usage(create.name, "--container is missing")
     }
     let origins = arguments.values("--origin")

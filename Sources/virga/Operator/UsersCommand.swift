@@ -1,7 +1,6 @@
 import Foundation
 import VirgaAuth
 import VirgaModel
-import VirgaSchema
 
 /// `virga users …`: the accounts of a server, and the roles that users have.
 enum UsersCommand {
@@ -46,7 +45,7 @@ enum UsersCommand {
   }
 
   private static func roles(_ client: OperatorAccess, _ arguments: Arguments) async throws {
-    guard let container = arguments.value("--container") else {
+    guard let container = try arguments.container() else {
       throw Failure.usage(roles.name, "--container is missing")
     }
     let environment: VirgaModel.Environment? = try arguments.choice("--environment")
@@ -68,13 +67,9 @@ enum UsersCommand {
   }
 
   private static func list(_ client: OperatorAccess, _ arguments: Arguments) async throws {
-    let accounts: [OperatorMessages.Account] = try await client.get("users", container: arguments.value("--container"))
-    if let name = arguments.value("--container") {
-      let answer = try await client.send("GET", "schema/diff", query: [(name: "container", value: name)])
-      if try JSONDecoder().decode(SchemaReport.self, from: Data(answer)).isContainerKnown == false {
-        Terminal.complain("virga: \(ContainerSchemas.unknown(ContainerID(name)))")
-      }
-    }
+    let container = try arguments.container()
+    let accounts: [OperatorMessages.Account] = try await client.get("users", container: container)
+    try await client.warnIfUnknown(container)
     if arguments.has("--json") { return try Terminal.print(json: accounts) }
     for account in accounts {
       Terminal.print("Account \(account.account)")

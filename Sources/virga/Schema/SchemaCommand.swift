@@ -97,6 +97,7 @@ enum SchemaCommand {
 
   private static func validateSchema(_ arguments: Arguments) async throws {
     let file = try onlyFile(arguments)
+    if !arguments.has("--container") { try refuse(server, "without --container no server is asked", arguments) }
     let text = try file.text()
     var report = SchemaReport(changes: [], refusals: [])
     do throws(SchemaErrors) { _ = try Schema(text) } catch { report = SchemaReport(error) }
@@ -134,6 +135,12 @@ enum SchemaCommand {
   }
 
   private static func compareSchemas(_ arguments: Arguments) async throws {
+    switch arguments.values("--file").count {
+    case 0: try refuse(["--environment"], "both environments are compared", arguments)
+    case 2...:
+      try refuse(["--container", "--environment"] + server, "two files are compared without a server", arguments)
+    default: break
+    }
     let files = try arguments.values("--file").map { try SchemaFile(path: $0).read() }
     let report: SchemaReport
     switch files.count {
@@ -203,6 +210,15 @@ enum SchemaCommand {
     if report.isValid { return }
     let reasons = report.refusals.map { "\n  \($0.subject): \($0.reason)" }.joined()
     throw Failure(.failed, what + reasons)
+  }
+
+  private static let server = OperatorClient.options.map(\.name)
+
+  /// - Throws: If an option was given that would change nothing.
+  private static func refuse(_ options: [String], _ reason: String, _ arguments: Arguments) throws(Failure) {
+    if let option = options.first(where: arguments.has) {
+      throw .usage(arguments.spec.name, "\(option) means nothing here: \(reason)")
+    }
   }
 
   private static func onlyFile(_ arguments: Arguments) throws(Failure) -> SchemaFile {

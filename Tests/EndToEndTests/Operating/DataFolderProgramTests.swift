@@ -67,6 +67,15 @@ import VirgaSQLite
     let end = try await run("serve", "--port", "0", "--data", backup)
     #expect(end.code == 73 && end.errors.contains("is a backup"), "\(end)")
     #expect(end.errors.contains("virga restore \(backup) --data DIR"))
+    let place = ["--container", "iCloud.virga.test", "--user", "_x", "--data", backup]
+    for words in [
+      ["records", "put"] + place, ["zones", "create", "Z"] + place, ["records", "get", "n"] + place,
+      ["tokens", "list", "--data", backup], ["users", "list", "--data", backup],
+    ] {
+      let end = try await ProgramRun.run(words)
+      #expect(end.code == 73 && end.errors.contains("virga restore \(backup) --data DIR"), "\(end)")
+    }
+    #expect(try await run("stats", "--data", backup).code == 0)
     #expect(try FileManager.default.subpathsOfDirectory(atPath: backup).sorted() == before)
     // What it is restored to is a server's folder again.
     let restored = server.folder.path + "/restored"
