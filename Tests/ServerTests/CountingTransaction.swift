@@ -70,7 +70,9 @@ final class CountingTransaction: WriteTransaction {
     try base.entries(of: index, of: zone, in: range, after: position, body)
   }
   func entity(_ kind: Entity.Kind, key: String) throws -> Entity? { try base.entity(kind, key: key) }
-  func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity] { try base.entities(kind, owner: owner) }
+  func entities(_ kind: Entity.Kind, owner: String, from key: String) throws -> [Entity] {
+    try base.entities(kind, owner: owner, from: key)
+  }
   func unclaimedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow] {
     try base.unclaimedAssets(before: moment, limit: limit)
   }

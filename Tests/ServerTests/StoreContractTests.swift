@@ -525,6 +525,9 @@ struct StoreContractTests {
     try await store.read { (transaction) throws in
       for entity in entities { #expect(try transaction.entity(entity.kind, key: entity.key) == entity) }
       #expect(try transaction.entities(.device, owner: "ann") == [entities[1], entities[0]])
+      #expect(try transaction.entities(.device, owner: "ann", from: entities[0].key) == [entities[0]])
+      #expect(try transaction.entities(.device, owner: "ann", from: entities[1].key) == [entities[1], entities[0]])
+      #expect(try transaction.entities(.device, owner: "ann", from: entities[0].key + "!") == [])
       #expect(try transaction.entities(.device, owner: "") == [], "an entity without an owner is not listed")
     }
     try await store.write { (transaction) throws in

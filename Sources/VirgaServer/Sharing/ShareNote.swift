@@ -11,10 +11,14 @@ struct ShareNote: Hashable {
   let names: [RecordName]
 
   var entity: Entity {
+    Entity(
+      .shareNote, key: Self.key(zoneKey, first: first), owner: zoneKey,
+      value: Array(names.map(\.rawValue).joined(separator: "\n").utf8))
+  }
+
+  fileprivate static func key(_ zoneKey: String, first: Int64) -> String {
     let digits = String(first, radix: 16)
-    let key = "\(zoneKey)/\(String(repeating: "0", count: 16 - digits.utf8.count))\(digits)"
-    return Entity(
-      .shareNote, key: key, owner: zoneKey, value: Array(names.map(\.rawValue).joined(separator: "\n").utf8))
+    return "\(zoneKey)/\(String(repeating: "0", count: 16 - digits.utf8.count))\(digits)"
   }
 
   init(zoneKey: String, first: Int64, names: [RecordName]) {
@@ -69,6 +73,9 @@ struct ShareNotes {
 extension ReadTransaction {
   /// The names noted for a shared zone with numbers greater than `position`.
   func shareNotes(of zone: SharedZone, after position: Int64) throws -> ShareNotes {
-    try ShareNotes(entities(.shareNote, owner: zone.key), after: position)
+    // A note that begins before this ends by the position.
+    let first = max(0, position + 2 - Int64(Limits.shareNotesMax))
+    let entities = try entities(.shareNote, owner: zone.key, from: ShareNote.key(zone.key, first: first))
+    return try ShareNotes(entities, after: position)
   }
 }

@@ -338,10 +338,11 @@ extension MemoryTransaction {
     return tables.entities[kind]?[key]
   }
 
-  func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity] {
+  func entities(_ kind: Entity.Kind, owner: String, from key: String) throws -> [Entity] {
     precondition(isOpen, "the transaction has ended")
     guard let keys = tables.owned[kind]?[owner], let entities = tables.entities[kind] else { return [] }
-    return keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.compactMap { entities[$0] }
+    return keys.filter { !$0.utf8.lexicographicallyPrecedes(key.utf8) }
+      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.compactMap { entities[$0] }
   }
 
   func put(_ entity: Entity) throws { setEntity(entity.kind, entity.key, entity) }

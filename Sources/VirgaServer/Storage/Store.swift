@@ -110,8 +110,8 @@ public protocol ReadTransaction: AnyObject {
   /// What `read` makes of an entity's value; a store may remember that until the entity changes, so `read` depends on
   /// nothing else.
   func entity<Value: Sendable>(_ kind: Entity.Kind, key: String, as read: ([UInt8]) throws -> Value) throws -> Value?
-  /// All entities of a kind with that owner, by key; none for an empty owner.
-  func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity]
+  /// The entities of a kind with that owner whose keys are not before `key`, by key; none for an empty owner.
+  func entities(_ kind: Entity.Kind, owner: String, from key: String) throws -> [Entity]
 
   func asset(_ checksum: String) throws -> AssetRow?
   /// Assets that no version claims and that arrived before `moment`, by checksum.
@@ -163,5 +163,10 @@ extension ReadTransaction {
     _ kind: Entity.Kind, key: String, as read: ([UInt8]) throws -> Value
   ) throws -> Value? {
     try entity(kind, key: key).map { try read($0.value) }
+  }
+
+  /// All entities of a kind with that owner, by key; none for an empty owner.
+  public func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity] {
+    try entities(kind, owner: owner, from: "")
   }
 }

@@ -24,11 +24,12 @@ extension SQLiteTransaction {
     return value
   }
 
-  func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity] {
+  func entities(_ kind: Entity.Kind, owner: String, from key: String) throws -> [Entity] {
     let statement = try statement(
-      "SELECT key, value FROM entity WHERE kind = ? AND owner = ? AND owner <> '' ORDER BY key")
+      "SELECT key, value FROM entity WHERE kind = ? AND owner = ? AND owner <> '' AND key >= ? ORDER BY key")
     try statement.bind(1, kind.rawValue)
     try statement.bind(2, owner)
+    try statement.bind(3, key)
     var entities: [Entity] = []
     try statement.forEach { row in
       entities.append(Entity(kind, key: row.text(0), owner: owner, value: row.blob(1)))

@@ -115,13 +115,13 @@ import VirgaServer
     store.close()
     try erase()
     let again = try SQLiteStore(folder: folder.path)
-    try await again.reading { transaction in
+    let (text, zone, database) = try await again.reading { transaction in
       let zone = try #require(try transaction.zone("Lists", in: Self.bob))
       let fields = try #require(try transaction.record("r1", in: zone)).fieldsJSON
-      #expect(String(decoding: fields, as: UTF8.self).contains("with _erased"))
-      #expect(zone.usedBytes == Int64(fields.count + 100))
-      #expect(try transaction.database(Self.bob)?.usedBytes == zone.usedBytes)
+      return (String(decoding: fields, as: UTF8.self), zone.usedBytes, try transaction.database(Self.bob)?.usedBytes)
     }
+    #expect(text.contains("with _erased"))
+    #expect(zone == Int64(text.utf8.count + 100) && database == zone)
     again.close()
   }
 }

@@ -147,4 +147,23 @@ struct StoreReadTests {
     var none = try ShareNotes([], after: 0)
     #expect(try none.next() == nil)
   }
+
+  @Test(arguments: StoreKind.allCases)
+  func aLongNoteIsFoundFromItsLastNameToo(kind: StoreKind) async throws {
+    let store = try kind.open()
+    let key = DatabaseKey(container: "iCloud.test", environment: .development, owner: "_alice")
+    let zone = SharedZone(of: "Diary", in: key, for: "_bob", incarnation: 1)
+    let (first, count) = (100 as Int64, Limits.shareNotesMax)
+    let last = first + Int64(count) - 1
+    let found = try await store.write { transaction in
+      let long = ShareNote(zoneKey: zone.key, first: first, names: (1...count).map { RecordName("n\($0)") })
+      try transaction.put(long.entity)
+      try transaction.put(ShareNote(zoneKey: zone.key, first: last + 10, names: ["next"]).entity)
+      return try [first - 1, last - 1, last].map { position in
+        var notes = try transaction.shareNotes(of: zone, after: position)
+        return try notes.next()?.name
+      }
+    }
+    #expect(found == ["n1", RecordName("n\(count)"), "next"])
+  }
 }
