@@ -8,25 +8,15 @@ import VirgaWire
 
 /// What one device encrypts, and what becomes of it on its way.
 @Suite struct EncryptedValueTests {
-  let server: TestServer
-  let phone: TestDevice
-  let zone = CKRecordZone(zoneName: "Diary")
+  let diary: SealedDiary
+  var server: TestServer { diary.server }
+  var phone: TestDevice { diary.phone }
+  var zone: CKRecordZone { diary.zone }
 
-  init() async throws {
-    server = try TestServer()
-    phone = try server.device("phone")
-    _ = try await phone.database.save(zone)
-  }
-
-  private func entry(_ name: String, secret: String) -> CKRecord {
-    let record = CKRecord(recordType: "Entry", recordID: CKRecord.ID(recordName: name, zoneID: zone.zoneID))
-    record["title"] = "plain"
-    record.encryptedValues["text"] = secret
-    return record
-  }
+  init() async throws { diary = try await SealedDiary() }
 
   @Test func serverHoldsCiphertextAndTheDeviceReadsItsValues() async throws {
-    let record = entry("one", secret: "the first rain in weeks")
+    let record = diary.entry("one", secret: "the first rain in weeks")
     record.encryptedValues["count"] = 7
     record.encryptedValues["ratio"] = 2.0
     record.encryptedValues["day"] = Date(timeIntervalSince1970: 86_400)
@@ -60,14 +50,14 @@ import VirgaWire
 
   @Test func sameValueNeverLooksTheSame() async throws {
     _ = try await phone.database.modifyRecords(
-      saving: [entry("one", secret: "yes"), entry("two", secret: "yes")], deleting: [])
+      saving: [diary.entry("one", secret: "yes"), diary.entry("two", secret: "yes")], deleting: [])
     let one = try await phone.sealed("text", of: "one", in: zone)
     let two = try await phone.sealed("text", of: "two", in: zone)
     #expect(one != two && one.count == two.count)
   }
 
   @Test func changesComeOpenInEveryWayOfReading() async throws {
-    let record = entry("one", secret: "first")
+    let record = diary.entry("one", secret: "first")
     _ = try await phone.database.save(record)
     let other = phone.restarted().database
     let page = try await other.recordZoneChanges(inZoneWith: zone.zoneID, since: nil)
@@ -93,7 +83,7 @@ import VirgaWire
   }
 
   @Test func archivesHoldTheValuesAndTheirChanges() async throws {
-    let record = entry("one", secret: "first")
+    let record = diary.entry("one", secret: "first")
     _ = try await phone.database.save(record)
     record.encryptedValues["text"] = "second"
     let data = try NSKeyedArchiver.archivedData(withRootObject: record, requiringSecureCoding: true)
@@ -120,20 +110,20 @@ import VirgaWire
 
   // C92
   @Test func encryptedFieldsCannotBeQueriedNorHoldReferencesOrAssets() async throws {
-    _ = try await phone.database.save(entry("one", secret: "first"))
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
     let query = CKQuery(recordType: "Entry", predicate: NSPredicate(format: "text == %@", "first"))
     let error = await #expect(throws: CKError.self) {
       try await phone.database.records(matching: query, inZoneWith: zone.zoneID, desiredKeys: nil)
     }
     #expect(error?.code == .invalidArguments && error?.localizedDescription.contains("ENCRYPTED_STRING") == true)
-    let record = entry("two", secret: "x")
+    let record = diary.entry("two", secret: "x")
     record.encryptedValues["link"] = CKRecord.Reference(recordID: record.recordID, action: .none)
     let refusal = await #expect(throws: CKError.self) { try await phone.database.save(record) }
     #expect(refusal?.code == .invalidArguments && refusal?.localizedDescription.contains("cannot be encrypted") == true)
   }
 
   @Test func schemaHoldsSealedValuesToTheirTypes() async throws {
-    _ = try await phone.database.save(entry("one", secret: "first"))
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
     let other = CKRecord(recordType: "Entry", recordID: CKRecord.ID(recordName: "two", zoneID: zone.zoneID))
     other.encryptedValues["text"] = 5
     let error = await #expect(throws: CKError.self) { try await phone.database.save(other) }
@@ -168,7 +158,7 @@ import VirgaWire
   }
 
   @Test func oneChangedByteIsRefused() async throws {
-    _ = try await phone.database.save(entry("one", secret: "first"))
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
     let sealed = try await phone.sealed("text", of: "one", in: zone)
     for index in [7, SealedValueHead.byteCount, sealed.count - 20, sealed.count - 1] {
       var changed = sealed
@@ -176,7 +166,7 @@ import VirgaWire
       // Another type in the head is refused by the schema at once; here the server itself is the liar.
       let field = index == 7 ? "other" : "text"
       try await phone.put(changed, as: field, of: "one", in: zone)
-      let fetched = try await phone.database.record(for: entry("one", secret: "").recordID)
+      let fetched = try await phone.database.record(for: diary.entry("one", secret: "").recordID)
       #expect(fetched.encryptedValues[field] == nil, "byte \(index)")
       #expect(fetched.encryptedValueState(forKey: field) == .damaged, "byte \(index)")
     }
@@ -196,7 +186,7 @@ import VirgaWire
   }
 
   @Test func keysAreForTheirOwnerOnlyOnDisk() async throws {
-    _ = try await phone.database.save(entry("one", secret: "first"))
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
     let files = try FileManager.default.contentsOfDirectory(atPath: phone.home.path)
     let secrets = files.filter { $0.hasSuffix(".keys") || $0.hasSuffix(".box") }
     #expect(secrets.count == 2)

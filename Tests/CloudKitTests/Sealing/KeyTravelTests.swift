@@ -10,38 +10,20 @@ import VirgaWire
 
 /// How keys reach the devices of an account.
 @Suite struct KeyTravelTests {
-  let server: TestServer
-  let phone: TestDevice
-  let zone = CKRecordZone(zoneName: "Diary")
+  let diary: SealedDiary
+  var server: TestServer { diary.server }
+  var phone: TestDevice { diary.phone }
+  var zone: CKRecordZone { diary.zone }
 
-  init() async throws {
-    server = try TestServer()
-    phone = try server.device("phone")
-    _ = try await phone.database.save(zone)
-  }
-
-  private func entry(_ name: String, secret: String) -> CKRecord {
-    let record = CKRecord(recordType: "Entry", recordID: CKRecord.ID(recordName: name, zoneID: zone.zoneID))
-    record["title"] = "plain"
-    record.encryptedValues["text"] = secret
-    return record
-  }
-
-  private func text(of name: String, on device: TestDevice) async throws -> String? {
-    try await device.database.record(for: entry(name, secret: "").recordID).encryptedValues["text"] as? String
-  }
-
-  private func zoneKey(of name: String) async throws -> KeyID? {
-    SealedValueHead(try await phone.sealed("text", of: name, in: zone))?.key
-  }
+  init() async throws { diary = try await SealedDiary() }
 
   @Test func joinedDeviceReadsWhatWasAndWhatWillBeEncrypted() async throws {
-    _ = try await phone.database.save(entry("before", secret: "before"))
+    _ = try await phone.database.save(diary.entry("before", secret: "before"))
     let laptop = try await phone.joined(as: "laptop")
-    #expect(try await text(of: "before", on: laptop) == "before")
-    _ = try await laptop.database.save(entry("after", secret: "after"))
-    #expect(try await text(of: "after", on: phone) == "after")
-    #expect(try await zoneKey(of: "before") == zoneKey(of: "after"))
+    #expect(try await diary.text(of: "before", on: laptop) == "before")
+    _ = try await laptop.database.save(diary.entry("after", secret: "after"))
+    #expect(try await diary.text(of: "after", on: phone) == "after")
+    #expect(try await diary.zoneKey(of: "before") == diary.zoneKey(of: "after"))
     let keys = try await (
       phone.accounts.accountKeys(makingFirst: false), laptop.accounts.accountKeys(makingFirst: false)
     )
@@ -50,17 +32,17 @@ import VirgaWire
 
   @Test func zoneKeysThatTwoDevicesMakeAtOnceBothStayAndAllGoOnWithOne() async throws {
     let laptop = try await phone.joined(as: "laptop")
-    async let first = phone.database.save(entry("phone", secret: "from the phone"))
-    async let second = laptop.database.save(entry("laptop", secret: "from the laptop"))
+    async let first = phone.database.save(diary.entry("phone", secret: "from the phone"))
+    async let second = laptop.database.save(diary.entry("laptop", secret: "from the laptop"))
     _ = try await (first, second)
     for device in [phone, laptop] {
-      #expect(try await text(of: "phone", on: device) == "from the phone")
-      #expect(try await text(of: "laptop", on: device) == "from the laptop")
+      #expect(try await diary.text(of: "phone", on: device) == "from the phone")
+      #expect(try await diary.text(of: "laptop", on: device) == "from the laptop")
     }
     server.advance(by: .seconds(60))
-    _ = try await phone.database.save(entry("phone2", secret: "x"))
-    _ = try await laptop.database.save(entry("laptop2", secret: "y"))
-    #expect(try await zoneKey(of: "phone2") == zoneKey(of: "laptop2"))
+    _ = try await phone.database.save(diary.entry("phone2", secret: "x"))
+    _ = try await laptop.database.save(diary.entry("laptop2", secret: "y"))
+    #expect(try await diary.zoneKey(of: "phone2") == diary.zoneKey(of: "laptop2"))
   }
 
   /// A key that another device has made since the last look is looked for at once, and only once in a while.
@@ -68,8 +50,8 @@ import VirgaWire
     let laptop = try await phone.joined(as: "laptop")
     let seal = try #require(laptop.database.seal(of: zone.zoneID.model))
     try await seal.keyring.load(seal.spot, for: [])
-    _ = try await phone.database.save(entry("one", secret: "first"))
-    #expect(try await text(of: "one", on: laptop) == "first")
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
+    #expect(try await diary.text(of: "one", on: laptop) == "first")
     // One that is not there is not asked for again and again.
     laptop.network.forget()
     for _ in 0..<3 { try await seal.keyring.load(seal.spot, for: ["nowhere"]) }
@@ -81,8 +63,8 @@ import VirgaWire
     let laptop = try await phone.joined(as: "laptop")
     for device in [phone, laptop] { try device.forgetKeys() }
     try await server.forgetKeys()
-    async let first = outcome(of: entry("phone", secret: "p"), on: phone.restarted())
-    async let second = outcome(of: entry("laptop", secret: "l"), on: laptop.restarted())
+    async let first = outcome(of: diary.entry("phone", secret: "p"), on: phone.restarted())
+    async let second = outcome(of: diary.entry("laptop", secret: "l"), on: laptop.restarted())
     let codes = await [first, second]
     // One of them made the key; the other waits for it, and loses nothing.
     #expect(codes.filter { $0 == nil }.count == 1)
@@ -99,11 +81,11 @@ import VirgaWire
 
   @Test func deviceWithoutTheKeyKeepsTheCiphertextUntilTheKeyComes() async throws {
     let laptop = try await phone.joined(as: "laptop")
-    _ = try await phone.database.save(entry("one", secret: "first"))
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
     let kept = try laptop.forgetKeys()
     let poor = laptop.restarted()
     try await server.forgetKeys("grant/")
-    let record = try await poor.database.record(for: entry("one", secret: "").recordID)
+    let record = try await poor.database.record(for: diary.entry("one", secret: "").recordID)
     #expect(record.encryptedValues["text"] == nil && record.encryptedValues.allKeys().isEmpty)
     #expect(record.encryptedValueState(forKey: "text") == .keyMissing && record["title"] as? String == "plain")
     let before = try await phone.sealed("text", of: "one", in: zone)
@@ -119,23 +101,23 @@ import VirgaWire
     let copy = try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: CKRecord.self, from: data))
     #expect(copy.encryptedValueState(forKey: "text") == .keyMissing && copy.encryptedValues["text"] == nil)
 
-    let refused = entry("two", secret: "second")
+    let refused = diary.entry("two", secret: "second")
     let error = await #expect(throws: CKError.self) { try await poor.database.save(refused) }
     #expect(error?.code == .accountTemporarilyUnavailable)
 
     try kept()
     server.advance(by: .seconds(60))
-    #expect(try await text(of: "one", on: poor) == "first")
+    #expect(try await diary.text(of: "one", on: poor) == "first")
     // The object that was fetched before sees the value as well.
     #expect(record.encryptedValues["text"] as? String == "first")
     copy["title"] = "again"
     _ = try await poor.database.modifyRecords(saving: [copy], deleting: [], savePolicy: .allKeys)
-    #expect(try await text(of: "one", on: phone) == "first")
+    #expect(try await diary.text(of: "one", on: phone) == "first")
     _ = try await poor.database.save(refused)
   }
 
   @Test func keysThatCannotBeFetchedAreAskedForOncePerAnswer() async throws {
-    let records = (0..<50).map { entry("r\($0)", secret: "secret \($0)") }
+    let records = (0..<50).map { diary.entry("r\($0)", secret: "secret \($0)") }
     _ = try await phone.database.modifyRecords(saving: records, deleting: [])
     let other = phone.restarted()
     other.network.replaceAnswers { path, answer in
@@ -148,7 +130,7 @@ import VirgaWire
     }
     #expect(other.network.count("/virga/1/keys") == 1)
     other.network.replaceAnswers(nil)
-    #expect(try await text(of: "r7", on: other) == "secret 7")
+    #expect(try await diary.text(of: "r7", on: other) == "secret 7")
   }
 
   /// A device is not removed as long as the account's key could not be replaced, and trying that ends.
@@ -166,17 +148,17 @@ import VirgaWire
   @Test func valuesAreNotSealedWithTheKeyOfAFormerAccount() async throws {
     let other = try server.device("other")
     _ = try await other.database.save(zone)
-    _ = try await other.database.save(entry("theirs", secret: "theirs"))
+    _ = try await other.database.save(diary.entry("theirs", secret: "theirs"))
     let laptop = try await phone.joined(as: "laptop")
-    _ = try await laptop.database.save(entry("before", secret: "before"))
+    _ = try await laptop.database.save(diary.entry("before", secret: "before"))
     try await other.letIn(laptop, replacing: true)
     try await phone.removeDevice(named: "laptop")
     // The request that finds the other account is not let through; the next one is sent in its name.
     #expect(await code { _ = try await laptop.database.allRecordZones() } == .accountTemporarilyUnavailable)
     let seal = try #require(laptop.database.seal(of: zone.zoneID.model))
     #expect(seal.keyring.secret(of: seal.spot) == nil)
-    _ = try await laptop.database.save(entry("after", secret: "after"))
-    #expect(try await text(of: "after", on: other) == "after")
+    _ = try await laptop.database.save(diary.entry("after", secret: "after"))
+    #expect(try await diary.text(of: "after", on: other) == "after")
   }
 
   /// The former account's session is still good when the device has another account: nothing is encrypted in its name, and
@@ -185,38 +167,38 @@ import VirgaWire
     let other = try server.device("other")
     _ = try await other.database.save(zone)
     let laptop = try await phone.joined(as: "laptop")
-    _ = try await laptop.database.save(entry("before", secret: "before"))
+    _ = try await laptop.database.save(diary.entry("before", secret: "before"))
     try await other.letIn(laptop, replacing: true)
     server.advance(by: .seconds(60))
     var codes: [CKError.Code?] = []
     while codes.last != .some(nil), codes.count < 5 {
-      codes.append(await code { _ = try await laptop.database.save(entry("after", secret: "after")) })
+      codes.append(await code { _ = try await laptop.database.save(diary.entry("after", secret: "after")) })
     }
     #expect(codes.dropLast().allSatisfy { $0 == .accountTemporarilyUnavailable } && codes.last == .some(nil))
-    #expect(try await text(of: "after", on: other) == "after")
-    _ = try await other.database.save(entry("theirs", secret: "theirs"))
-    #expect(try await text(of: "theirs", on: laptop) == "theirs")
+    #expect(try await diary.text(of: "after", on: other) == "after")
+    _ = try await other.database.save(diary.entry("theirs", secret: "theirs"))
+    #expect(try await diary.text(of: "theirs", on: laptop) == "theirs")
   }
 
   @Test func removedDeviceIsLeftOutOfWhatIsEncryptedFromThenOn() async throws {
     let laptop = try await phone.joined(as: "laptop")
     let tablet = try await phone.joined(as: "tablet")
-    _ = try await phone.database.save(entry("old", secret: "old"))
-    #expect(try await text(of: "old", on: laptop) == "old")
+    _ = try await phone.database.save(diary.entry("old", secret: "old"))
+    #expect(try await diary.text(of: "old", on: laptop) == "old")
     let before = try await laptop.accounts.accountKeys(makingFirst: false)
 
     try await phone.removeDevice(named: "laptop")
     server.advance(by: .seconds(60))
-    _ = try await phone.database.save(entry("new", secret: "new"))
-    #expect(try await zoneKey(of: "old") != zoneKey(of: "new"))
-    #expect(try await text(of: "new", on: tablet) == "new")
-    #expect(try await text(of: "old", on: tablet) == "old")
-    _ = try await tablet.database.save(entry("newer", secret: "newer"))
-    #expect(try await zoneKey(of: "new") == zoneKey(of: "newer"))
+    _ = try await phone.database.save(diary.entry("new", secret: "new"))
+    #expect(try await diary.zoneKey(of: "old") != diary.zoneKey(of: "new"))
+    #expect(try await diary.text(of: "new", on: tablet) == "new")
+    #expect(try await diary.text(of: "old", on: tablet) == "old")
+    _ = try await tablet.database.save(diary.entry("newer", secret: "newer"))
+    #expect(try await diary.zoneKey(of: "new") == diary.zoneKey(of: "newer"))
     // Who comes later reads the old values too.
     let watch = try await tablet.joined(as: "watch")
-    #expect(try await text(of: "old", on: watch) == "old")
-    #expect(try await text(of: "newer", on: watch) == "newer")
+    #expect(try await diary.text(of: "old", on: watch) == "old")
+    #expect(try await diary.text(of: "newer", on: watch) == "newer")
 
     // All that the server has does not help the device that was removed.
     let items = try await phone.accounts.keyItems(of: nil, adding: [])
@@ -229,7 +211,7 @@ import VirgaWire
     let place = ZonePlace(container: "iCloud.test", environment: .development, zone: "Diary")
     let zoneItems = try await phone.accounts.keyItems(
       of: KeyMessages.Zone(container: "iCloud.test", environment: "development", owner: nil, zone: "Diary"), adding: [])
-    let newKey = try #require(try await zoneKey(of: "new"))
+    let newKey = try #require(try await diary.zoneKey(of: "new"))
     for key in chain.keys {
       for item in zoneItems where item.name.hasSuffix(newKey.rawValue) {
         #expect(Base64.decode(item.value).flatMap { key.secret(of: place).unwrap($0, id: newKey) } == nil)
@@ -240,16 +222,16 @@ import VirgaWire
   @Test(arguments: [false, true])
   func keyThatARemovedDeviceHasIsNotWrittenWithWhateverTheListSays(hidesTheRightOne: Bool) async throws {
     let laptop = try await phone.joined(as: "laptop")
-    _ = try await phone.database.save(entry("old", secret: "old"))
+    _ = try await phone.database.save(diary.entry("old", secret: "old"))
     _ = laptop
-    let old = try #require(try await zoneKey(of: "old"))
+    let old = try #require(try await diary.zoneKey(of: "old"))
     try await phone.removeDevice(named: "laptop")
     let new = try #require(try await phone.accounts.accountKeys(makingFirst: false).keychain.current?.id)
     if hidesTheRightOne {
       server.advance(by: .seconds(60))
-      _ = try await phone.database.save(entry("new", secret: "new"))
+      _ = try await phone.database.save(diary.entry("new", secret: "new"))
     }
-    let right = hidesTheRightOne ? try await zoneKey(of: "new") : nil
+    let right = hidesTheRightOne ? try await diary.zoneKey(of: "new") : nil
     // A server can write any name into a list, and leave any out.
     _ = try await phone.accounts.keyItems(
       of: KeyMessages.Zone(container: "iCloud.test", environment: "development", owner: nil, zone: "Diary"),
@@ -258,13 +240,13 @@ import VirgaWire
     device.network.replaceKeyItems { items in
       items.filter { item in right.map { !item.name.hasSuffix($0.rawValue) } ?? true }
     }
-    _ = try await device.database.save(entry("newer", secret: "newer"))
-    #expect(try await zoneKey(of: "newer") != old)
-    #expect(try await text(of: "newer", on: device) == "newer")
+    _ = try await device.database.save(diary.entry("newer", secret: "newer"))
+    #expect(try await diary.zoneKey(of: "newer") != old)
+    #expect(try await diary.text(of: "newer", on: device) == "newer")
   }
 
   @Test func serverCannotLeadADeviceBackToAnOlderKey() async throws {
-    _ = try await phone.database.save(entry("one", secret: "first"))
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
     let laptop = try await phone.joined(as: "laptop")
     let before = try #require(try await phone.accounts.accountKeys(makingFirst: false).keychain.current)
     try await phone.removeDevice(named: "laptop")
@@ -286,8 +268,8 @@ import VirgaWire
   @Test func deviceThatWasRemovedIsNotGivenALaterKeyThoughTheServerListsIt() async throws {
     let laptop = try await phone.joined(as: "laptop")
     let tablet = try await phone.joined(as: "tablet")
-    _ = try await phone.database.save(entry("one", secret: "first"))
-    for device in [laptop, tablet] { #expect(try await text(of: "one", on: device) == "first") }
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
+    for device in [laptop, tablet] { #expect(try await diary.text(of: "one", on: device) == "first") }
     let ids = try [phone, laptop, tablet].map { try #require(try $0.accounts.knownAccount()?.device) }
     try await phone.removeDevice(named: "laptop")
     let before = try #require(try await phone.accounts.accountKeys(makingFirst: false).keychain.current)
@@ -301,7 +283,7 @@ import VirgaWire
   }
 
   @Test func serverCannotSlipInAKeyOfItsOwn() async throws {
-    _ = try await phone.database.save(entry("one", secret: "first"))
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
     let client = phone.accounts
     let keys = try await client.accountKeys(makingFirst: false)
     let current = try #require(keys.keychain.current)
@@ -344,7 +326,7 @@ import VirgaWire
 
   @Test func engineReadsAZoneAgainOnceAKeyHasComeThatItLacked() async throws {
     let laptop = try await phone.joined(as: "laptop")
-    _ = try await phone.database.save(entry("one", secret: "first"))
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
     let giveBack = try laptop.forgetKeys()
     try await server.forgetKeys("grant/")
     let service = SyncService(laptop.database)
@@ -364,14 +346,14 @@ import VirgaWire
   }
 
   @Test func engineReadsAZoneAgainForEveryKeyThatItLacked() async throws {
-    _ = try await phone.database.save(entry("one", secret: "first"))
-    let first = try #require(try await zoneKey(of: "one"))
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
+    let first = try #require(try await diary.zoneKey(of: "one"))
     let tablet = try await phone.joined(as: "tablet")
     try await phone.removeDevice(named: "tablet")
     _ = tablet
     server.advance(by: .seconds(60))
-    _ = try await phone.database.save(entry("two", secret: "second"))
-    let second = try #require(try await zoneKey(of: "two"))
+    _ = try await phone.database.save(diary.entry("two", secret: "second"))
+    let second = try #require(try await diary.zoneKey(of: "two"))
     let laptop = try await phone.joined(as: "laptop")
     // The keys come one by one, the second first, and the first never.
     laptop.network.replaceKeyItems { items in
@@ -399,33 +381,33 @@ import VirgaWire
   @Test func aServerThatLostKeysIsToldThemAgain() async throws {
     let laptop = try await phone.joined(as: "laptop")
     let tablet = try await phone.joined(as: "tablet")
-    _ = try await phone.database.save(entry("one", secret: "first"))
-    #expect(try await text(of: "one", on: laptop) == "first")
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
+    #expect(try await diary.text(of: "one", on: laptop) == "first")
     try await phone.removeDevice(named: "tablet")
     server.advance(by: .seconds(60))
-    _ = try await phone.database.save(entry("two", secret: "second"))
-    #expect(try await text(of: "two", on: laptop) == "second")
+    _ = try await phone.database.save(diary.entry("two", secret: "second"))
+    #expect(try await diary.text(of: "two", on: laptop) == "second")
     _ = tablet
     // As after a backup that is older than the second key.
     try await server.forgetKeys("after/")
     server.advance(by: .seconds(60))
-    _ = try await phone.database.save(entry("three", secret: "third"))
+    _ = try await phone.database.save(diary.entry("three", secret: "third"))
     let watch = try await laptop.joined(as: "watch")
     for (name, secret) in [("one", "first"), ("two", "second"), ("three", "third")] {
-      #expect(try await text(of: name, on: watch) == secret)
+      #expect(try await diary.text(of: name, on: watch) == secret)
     }
   }
 
   @Test func resetOfKeysDeletesWhatNobodyCanReadAndSaysWhy() async throws {
     let laptop = try await phone.joined(as: "laptop")
-    _ = try await phone.database.save(entry("one", secret: "first"))
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
     let plain = CKRecordZone(zoneName: "Plain")
     _ = try await phone.database.save(plain)
     let seen = try await laptop.database.databaseChanges(since: nil).changeToken
     for device in [phone, laptop] { try device.forgetKeys() }
     try await server.forgetKeys("grant/")
     let poor = phone.restarted()
-    let record = entry("two", secret: "second")
+    let record = diary.entry("two", secret: "second")
     let error = await #expect(throws: CKError.self) { try await poor.database.save(record) }
     #expect(error?.code == .accountTemporarilyUnavailable)
 
@@ -439,14 +421,14 @@ import VirgaWire
     #expect((gone?.userInfo[CKErrorUserDidResetEncryptedDataKey] as? NSNumber)?.boolValue == true)
     _ = try await poor.database.save(zone)
     _ = try await poor.database.save(record)
-    #expect(try await text(of: "two", on: poor) == "second")
+    #expect(try await diary.text(of: "two", on: poor) == "second")
     // The other device joins again, and has the new key.
     try await poor.letIn(laptop, replacing: true)
-    #expect(try await text(of: "two", on: laptop.restarted()) == "second")
+    #expect(try await diary.text(of: "two", on: laptop.restarted()) == "second")
   }
 
   @Test func strangersAreNotShownAZonesKeys() async throws {
-    _ = try await phone.database.save(entry("one", secret: "first"))
+    _ = try await phone.database.save(diary.entry("one", secret: "first"))
     let owner = try await phone.container.userRecordID().recordName
     let stranger = try server.device("stranger").accounts
     let place = KeyMessages.Zone(

@@ -8,34 +8,16 @@ import VirgaModel
 
 /// How keys reach those that a zone is shared with.
 @Suite struct SharedKeyTests {
-  let server: TestServer
-  let phone: TestDevice
-  let zone = CKRecordZone(zoneName: "Diary")
+  let diary: SealedDiary
+  var server: TestServer { diary.server }
+  var phone: TestDevice { diary.phone }
+  var zone: CKRecordZone { diary.zone }
 
-  init() async throws {
-    server = try TestServer()
-    phone = try server.device("phone")
-    _ = try await phone.database.save(zone)
-  }
-
-  private func entry(_ name: String, secret: String) -> CKRecord {
-    let record = CKRecord(recordType: "Entry", recordID: CKRecord.ID(recordName: name, zoneID: zone.zoneID))
-    record["title"] = "plain"
-    record.encryptedValues["text"] = secret
-    return record
-  }
-
-  private func text(of name: String, on device: TestDevice) async throws -> String? {
-    try await device.database.record(for: entry(name, secret: "").recordID).encryptedValues["text"] as? String
-  }
-
-  private func zoneKey(of name: String) async throws -> KeyID? {
-    SealedValueHead(try await phone.sealed("text", of: name, in: zone))?.key
-  }
+  init() async throws { diary = try await SealedDiary() }
 
   /// A record that anybody may write who has the address of its share, and somebody who has joined by it.
   private func shareRoot() async throws -> (root: CKRecord, participant: TestDevice) {
-    let root = entry("root", secret: "first")
+    let root = diary.entry("root", secret: "first")
     _ = try await phone.database.save(root)
     let share = CKShare(rootRecord: root)
     share.publicPermission = .readWrite
@@ -48,7 +30,7 @@ import VirgaModel
 
   @Test func participantOfAShareReadsAndWritesByTheSharesAddress() async throws {
     let bob = try server.device("bob")
-    let root = entry("root", secret: "shared secret")
+    let root = diary.entry("root", secret: "shared secret")
     _ = try await phone.database.save(root)
     let share = CKShare(rootRecord: root)
     let participant = try await phone.container.shareParticipant(
@@ -70,7 +52,7 @@ import VirgaModel
     #expect(theirs.encryptedValues["text"] as? String == "shared secret")
     theirs.encryptedValues["text"] = "changed by Bob"
     _ = try await shared.save(theirs)
-    #expect(try await text(of: "root", on: phone) == "changed by Bob")
+    #expect(try await diary.text(of: "root", on: phone) == "changed by Bob")
     // All of Bob's devices have it, and the server has seen no key.
     let laptop = try await bob.joined(as: "bobs laptop")
     let onLaptop = try await laptop.container.sharedCloudDatabase.record(for: id)
@@ -82,7 +64,7 @@ import VirgaModel
 
   @Test func whoJoinsWithoutTheKeyInTheAddressSeesPlainFieldsAlone() async throws {
     let bob = try server.device("bob")
-    let root = entry("root", secret: "shared secret")
+    let root = diary.entry("root", secret: "shared secret")
     _ = try await phone.database.save(root)
     let share = CKShare(rootRecord: root)
     share.publicPermission = .readOnly
@@ -103,8 +85,8 @@ import VirgaModel
   @Test func participantsGoOnAfterTheOwnerRemovedADevice() async throws {
     let laptop = try await phone.joined(as: "laptop")
     let bob = try server.device("bob")
-    let root = entry("root", secret: "first")
-    let leaf = entry("leaf", secret: "never saved again")
+    let root = diary.entry("root", secret: "first")
+    let leaf = diary.entry("leaf", secret: "never saved again")
     leaf.setParent(root)
     _ = try await phone.database.modifyRecords(saving: [root, leaf], deleting: [])
     let share = CKShare(rootRecord: root)
@@ -120,11 +102,11 @@ import VirgaModel
 
     try await phone.removeDevice(named: "laptop")
     server.advance(by: .seconds(60))
-    let before = try await zoneKey(of: "root")
+    let before = try await diary.zoneKey(of: "root")
     let mine = try await phone.database.record(for: root.recordID)
     mine.encryptedValues["text"] = "second"
     _ = try await phone.database.save(mine)
-    #expect(try await zoneKey(of: "root") != before)
+    #expect(try await diary.zoneKey(of: "root") != before)
     let read = try await shared.record(for: id)
     #expect(read.encryptedValues["text"] as? String == "second")
     // Both devices of Bob write with the new key, the one that comes now as well.
@@ -133,8 +115,8 @@ import VirgaModel
     #expect(onLater.encryptedValues["text"] as? String == "second")
     onLater.encryptedValues["text"] = "third"
     _ = try await later.container.sharedCloudDatabase.save(onLater)
-    #expect(try await zoneKey(of: "root") != before)
-    #expect(try await text(of: "root", on: phone) == "third")
+    #expect(try await diary.zoneKey(of: "root") != before)
+    #expect(try await diary.text(of: "root", on: phone) == "third")
     // The address has another key in it from now on.
     let again = try #require(try await phone.database.record(for: share.recordID) as? CKShare)
     #expect(again.url?.fragment != nil && again.url != url)
@@ -148,17 +130,17 @@ import VirgaModel
     #expect(theirLeaf.encryptedValues["text"] as? String == "never saved again")
     theirLeaf.encryptedValues["text"] = "by Carol"
     _ = try await carol.container.sharedCloudDatabase.save(theirLeaf)
-    #expect(try await zoneKey(of: "leaf") != before)
-    #expect(try await text(of: "leaf", on: phone) == "by Carol")
+    #expect(try await diary.zoneKey(of: "leaf") != before)
+    #expect(try await diary.text(of: "leaf", on: phone) == "by Carol")
   }
 
   @Test func earlierKeysReachWhoJoinsAfterSeveralReplacements() async throws {
-    _ = try await phone.database.save(entry("root", secret: "0"))
+    _ = try await phone.database.save(diary.entry("root", secret: "0"))
     for round in 1...3 {
       _ = try await phone.joined(as: "device \(round)")
       try await phone.removeDevice(named: "device \(round)")
       server.advance(by: .seconds(60))
-      _ = try await phone.database.save(entry("entry \(round)", secret: "\(round)"))
+      _ = try await phone.database.save(diary.entry("entry \(round)", secret: "\(round)"))
     }
     // A device that came late knows the account's keys in another order than they were made in.
     let laptop = try await phone.joined(as: "laptop")
@@ -196,12 +178,12 @@ import VirgaModel
   func participantDoesNotGoBackToAnOlderKeyWhateverTheListSays(isHidden: Bool) async throws {
     _ = try await phone.joined(as: "laptop")
     let (root, bob) = try await shareRoot()
-    let before = try await zoneKey(of: "root")
+    let before = try await diary.zoneKey(of: "root")
     try await phone.removeDevice(named: "laptop")
     server.advance(by: .seconds(60))
     root.encryptedValues["text"] = "second"
     _ = try await phone.database.save(root)
-    let after = try #require(try await zoneKey(of: "root"))
+    let after = try #require(try await diary.zoneKey(of: "root"))
     #expect(after != before)
     // The server says when each text came, and can leave any out.
     let device = bob.restarted()
@@ -221,14 +203,14 @@ import VirgaModel
       #expect(error?.code == .accountTemporarilyUnavailable)
     } else {
       _ = try await shared.save(record)
-      #expect(try await zoneKey(of: "root") == after)
+      #expect(try await diary.zoneKey(of: "root") == after)
     }
   }
 
   @Test func participantsGoOnBeforeTheOwnerEncryptsAgain() async throws {
     _ = try await phone.joined(as: "laptop")
     let (root, bob) = try await shareRoot()
-    let before = try await zoneKey(of: "root")
+    let before = try await diary.zoneKey(of: "root")
     try await phone.removeDevice(named: "laptop")
     server.advance(by: .seconds(60))
     // A look is enough for the new secret to be handed over, with a key to write with.
@@ -238,12 +220,12 @@ import VirgaModel
     let record = try await shared.record(for: CKRecord.ID(recordName: "root", zoneID: zoneID))
     record.encryptedValues["text"] = "second"
     _ = try await shared.save(record)
-    #expect(try await zoneKey(of: "root") != before)
-    #expect(try await text(of: "root", on: phone) == "second")
+    #expect(try await diary.zoneKey(of: "root") != before)
+    #expect(try await diary.text(of: "root", on: phone) == "second")
   }
 
   @Test func eachReplacementHandsEachParticipantOneText() async throws {
-    _ = try await phone.database.save(entry("root", secret: "0"))
+    _ = try await phone.database.save(diary.entry("root", secret: "0"))
     let share = CKShare(recordZoneID: zone.zoneID)
     share.publicPermission = .readWrite
     _ = try await phone.database.save(share)
@@ -256,7 +238,7 @@ import VirgaModel
       _ = try await phone.joined(as: "device \(round)")
       try await phone.removeDevice(named: "device \(round)")
       server.advance(by: .seconds(60))
-      _ = try await phone.database.save(entry("entry \(round)", secret: "\(round)"))
+      _ = try await phone.database.save(diary.entry("entry \(round)", secret: "\(round)"))
       let id = CKRecord.ID(recordName: "entry \(round)", zoneID: zoneID)
       #expect(try await shared.record(for: id).encryptedValues["text"] as? String == "\(round)")
     }
@@ -291,14 +273,14 @@ import VirgaModel
     #expect(record.encryptedValues["text"] as? String == "second")
     record.encryptedValues["text"] = "third"
     _ = try await shared.save(record)
-    #expect(try await text(of: "root", on: phone) == "third")
+    #expect(try await diary.text(of: "root", on: phone) == "third")
   }
 
   @Test func acceptingSaysThatTheKeyOfTheAddressWasNotKept() async throws {
     let bob = try server.device("bob")
     _ = try await bob.database.save(zone)
-    _ = try await bob.database.save(entry("own", secret: "x"))
-    let root = entry("root", secret: "shared secret")
+    _ = try await bob.database.save(diary.entry("own", secret: "x"))
+    let root = diary.entry("root", secret: "shared secret")
     let other = CKRecord(recordType: "Entry", recordID: CKRecord.ID(recordName: "other", zoneID: zone.zoneID))
     _ = try await phone.database.modifyRecords(saving: [root, other], deleting: [])
     let shares = [CKShare(rootRecord: root), CKShare(rootRecord: other)]
