@@ -133,7 +133,7 @@ extension ReadTransaction {
     try changes(in: zone, after: 0, limit: .max) { record in
       guard !record.isDeleted else { return true }
       bytes += record.jsonBytes
-      bytes += try Fields(json: record.fieldsJSON).flatMap(\.field.value.assets).reduce(0) { $0 + $1.size }
+      bytes += try Fields(json: record.fieldsJSON).assetBytes
       return true
     }
     return (zone.usedBytes, try database(key)?.usedBytes, bytes)

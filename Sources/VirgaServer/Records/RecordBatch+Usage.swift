@@ -58,8 +58,7 @@ extension RecordBatch {
 
   private func bytes(of record: StoredRecord) throws -> Int64 {
     guard record.hasAssets else { return record.jsonBytes }
-    let assets = try seal.fields(of: record).flatMap(\.field.value.assets)
-    return assets.reduce(record.jsonBytes) { $0 + $1.size }
+    return record.jsonBytes + (try seal.fields(of: record).assetBytes)
   }
 }
 

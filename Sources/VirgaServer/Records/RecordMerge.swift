@@ -146,7 +146,7 @@ struct RecordMerge {
     }
     guard makesClaims else { return }
     (assetChecksums, references) = fields.claims(parent: parent)
-    for asset in fields.lazy.flatMap(\.field.value.assets) { assetBytes += asset.size }
+    assetBytes = fields.assetBytes
   }
 }
 
@@ -164,6 +164,16 @@ extension Fields {
     }
     if let parent { references.append(StoredReference(target: parent.recordName, kind: .parent)) }
     return (assetChecksums, references)
+  }
+}
+
+extension Fields {
+  /// What their assets take: a file counts once, however often the record holds it.
+  var assetBytes: Int64 {
+    var seen: Set<String> = []
+    return reduce(0) { bytes, element in
+      element.field.value.assets.reduce(bytes) { $0 + (seen.insert($1.fileChecksum).inserted ? $1.size : 0) }
+    }
   }
 }
 

@@ -183,7 +183,7 @@ extension StoredRecord {
   /// What the live record takes, with its assets.
   fileprivate func bytes() throws -> Int64 {
     guard hasAssets else { return jsonBytes }
-    return try plainFields().flatMap(\.field.value.assets).reduce(jsonBytes) { $0 + $1.size }
+    return jsonBytes + (try plainFields().assetBytes)
   }
 
   /// Drops fields as they are stored, sealed or not, and finds out again what the others claim and refer to.

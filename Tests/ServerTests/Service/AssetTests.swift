@@ -105,6 +105,21 @@ import VirgaWire
     #expect(error?.reason.contains("has no receipt, and the record does not hold it") == true)
   }
 
+  @Test func aFileCountsOnceHoweverOftenARecordHoldsIt() throws {
+    let harness = try Harness.withZone()
+    let key = DatabaseKey(container: "iCloud.test", environment: .development, owner: "_alice")
+    func used() throws -> Int64? { try harness.write { try $0.database(key)?.usedBytes } }
+    var asset = try upload(harness, size: 1_000_000)
+    _ = try save(harness, asset)
+    asset.receipt = nil
+    let copies = Array(repeating: asset, count: 3)
+    #expect(try harness.modify(.force("r", ["more": .assetList(copies)])).code == nil)
+    let bytes = try used() ?? 0
+    #expect((1_000_000..<1_001_000).contains(bytes), "\(bytes)")
+    #expect(try harness.modify(.forceDelete("r")).isDeleted)
+    #expect(try used() == 0)
+  }
+
   @Test func anotherRecordHoldsTheAssetByANewReceipt() throws {
     let harness = try Harness.withZone()
     _ = try save(harness, upload(harness))
