@@ -208,11 +208,10 @@ package actor AccountClient {
   /// Waits for a device that uses the code.
   /// - Throws: `AccountError.wrongCode` when the code's time is over.
   package func candidate(for code: String) async throws -> AccountMessages.Awaited.Candidate {
-    while true {
+    try await parked {
       let answer: AccountMessages.Awaited = try await authorized(
         "pairing/await", AccountMessages.AwaitRequest(code: code))
-      if let candidate = answer.candidate { return try checked(candidate) }
-      try Task.checkCancellation()
+      return try answer.candidate.map(checked)
     }
   }
 
@@ -276,18 +275,33 @@ package actor AccountClient {
     request.box = Base64.encode(box)
     request.boxSignature = try signature(of: SignedText.box(box, of: DeviceID(of: key.publicKey)), by: key)
     let ticket: AccountMessages.Ticket = try await post("pairing/join", request)
-    while true {
+    let enrolled = try await parked {
       let outcome: AccountMessages.Outcome = try await post("pairing/result", ticket)
       if outcome.isRefused { throw AccountError.joiningRefused }
-      if let enrolled = outcome.enrolled {
-        let account = try remember(enrolled, key: name, server: challenge.server)
-        // The device is in, whether its key comes now or with the first value that needs it.
-        _ = try? await accountKeys(makingFirst: false)
-        return account
-      }
+      return outcome.enrolled
+    }
+    let account = try remember(enrolled, key: name, server: challenge.server)
+    // The device is in, whether its key comes now or with the first value that needs it.
+    _ = try? await accountKeys(makingFirst: false)
+    return account
+  }
+
+  /// Asks again and again what the server parks until there is an answer.
+  private func parked<Answer>(_ ask: () async throws -> Answer?) async throws -> Answer {
+    var atOnceCount = 0
+    while true {
+      let start = ContinuousClock.now
+      if let answer = try await ask() { return answer }
       try Task.checkCancellation()
+      // Something in between may not let requests wait; it would be asked as fast as it answers.
+      atOnceCount = ContinuousClock.now - start < .milliseconds(100) ? atOnceCount + 1 : 0
+      if atOnceCount == Self.answersAtOnceMax {
+        throw AccountError.badAnswer("requests that should wait for the other device are answered at once")
+      }
     }
   }
+
+  private static let answersAtOnceMax = 50
 
   // MARK: Requests
 

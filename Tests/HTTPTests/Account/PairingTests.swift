@@ -172,6 +172,16 @@ import VirgaWire
     #expect(try device.knownAccount() == nil)
   }
 
+  @Test func aServerThatLetsNobodyWaitIsNotAskedWithoutEnd() async throws {
+    let world = AccountWorld(pollAge: .zero)
+    let phone = try world.device("phone")
+    let code = try await phone.invite()
+    let error = AccountError.badAnswer("requests that should wait for the other device are answered at once")
+    await #expect(throws: error) { try await phone.candidate(for: code.code) }
+    let laptop = try world.device("laptop")
+    await #expect(throws: error) { try await laptop.join(code: code.code, replacing: false, announce: { _ in }) }
+  }
+
   @Test func parkedRequestEndsWithItsTask() async throws {
     let world = AccountWorld(pollAge: .seconds(3_600))
     let phone = try world.device("phone")
