@@ -48,6 +48,8 @@ public struct UploadClaim: Hashable, Sendable, Codable {
   public var recordName: RecordName
   public var fieldName: FieldName
   public var expires: Timestamp
+  /// Of the database that the upload is meant for, whose quota counts; no receipt is bound to it.
+  public var scope = DatabaseScope.private
 
   public init(
     container: ContainerID, environment: Environment, user: UserName, recordName: RecordName, fieldName: FieldName,

@@ -20,7 +20,7 @@ struct SignedURLs: URLMaker {
   func uploadURL(for claim: UploadClaim) -> String {
     let parts = [
       claim.container.rawValue, claim.environment.rawValue, claim.user.rawValue, claim.recordName.rawValue,
-      claim.fieldName.rawValue, String(claim.expires.milliseconds),
+      claim.fieldName.rawValue, String(claim.expires.milliseconds), claim.scope.pathName,
     ]
     // No name in a claim has a line break: names are printable ASCII.
     let text = parts.joined(separator: "\n")
@@ -38,12 +38,13 @@ struct SignedURLs: URLMaker {
     let text = String(decoding: bytes, as: UTF8.self)
     guard secrets.verifies(halves[1], of: text, for: .uploadURL) else { throw .forged }
     let parts = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-    guard parts.count == 6, let environment = Environment(rawValue: parts[1]), let expires = Int64(parts[5]) else {
-      throw .forged
-    }
-    let claim = UploadClaim(
+    guard parts.count == 7, let environment = Environment(rawValue: parts[1]), let expires = Int64(parts[5]),
+      let scope = DatabaseScope(pathName: parts[6])
+    else { throw .forged }
+    var claim = UploadClaim(
       container: ContainerID(parts[0]), environment: environment, user: UserName(parts[2]),
       recordName: RecordName(parts[3]), fieldName: FieldName(parts[4]), expires: Timestamp(milliseconds: expires))
+    claim.scope = scope
     guard now <= claim.expires + grace else { throw .expired }
     return claim
   }

@@ -14,9 +14,10 @@ extension Service {
     for item in request.items {
       let name = item.recordName ?? RecordName(context.makeUUID())
       try check(item, name: name)
-      let claim = UploadClaim(
+      var claim = UploadClaim(
         container: context.endpoint.container, environment: context.endpoint.environment, user: user, recordName: name,
         fieldName: item.fieldName, expires: context.now + Limits.uploadURLAge)
+      claim.scope = access.scope
       let url = context.urls.uploadURL(for: claim)
       tokens.append(AssetUploadToken(recordName: name, fieldName: item.fieldName, url: url))
     }
@@ -35,7 +36,8 @@ extension Service {
   ///
   /// The caller has checked the signature of the claim, hashed the bytes and made them durable.
   /// - Parameter checksum: The standard Base64 of the SHA-256 of the bytes.
-  /// - Throws: `badRequest` when the upload URL has expired or the bytes are too many.
+  /// - Throws: `badRequest` when the upload URL has expired or the bytes are too many, `quotaExceeded` when the user has
+  ///   uploaded more that no record claims than a database may hold.
   package func acceptUpload(
     for claim: UploadClaim, checksum: String, size: Int64, in transaction: any WriteTransaction, now: Timestamp,
     random: inout some RandomNumberGenerator
@@ -45,6 +47,8 @@ extension Service {
     let receipt = AssetReceiptRecord(
       key: RandomText.secret(using: &random), claim: claim, checksum: checksum, size: size,
       expires: now + Limits.receiptAge)
+    let upload = UnclaimedUpload(checksum: checksum, size: size, scope: claim.scope, expires: receipt.expires)
+    try quotas.admit(upload, for: claim, in: transaction, now: now)
     try transaction.put(AssetRow(checksum: checksum, size: size, uploaded: now))
     try transaction.put(receipt.entity)
     // Apple's service wraps each file's key; here the files are not encrypted one by one, and the key says nothing.

@@ -40,7 +40,12 @@ extension Service {
       let count = try transaction.dropVersions(before: now - Limits.versionAge, limit: Self.rowsPerStep)
       return count == Self.rowsPerStep
     case .receipts(let keys):
-      for key in keys { try transaction.removeEntity(.receipt, key: key) }
+      for key in keys {
+        if let receipt = try transaction.entity(.receipt, key: key).map(AssetReceiptRecord.init), !receipt.isSpent {
+          try transaction.removeUnclaimed(receipt)
+        }
+        try transaction.removeEntity(.receipt, key: key)
+      }
       return false
     case .receiptsGone(let day):
       try transaction.put(Entity(.setting, key: Self.firstReceiptDay, value: Array(String(day).utf8)))

@@ -84,7 +84,10 @@ extension RecordBatch {
       } catch is RecordExists {
         throw PreparationFailed()
       }
-      for receipt in save.receipts { try transaction.put(receipt.spent.entity) }
+      for receipt in save.receipts {
+        try transaction.put(receipt.spent.entity)
+        try transaction.removeUnclaimed(receipt)
+      }
       events.append(RecordEvent(save.isNew ? .created : .updated, save.record))
     case .delete(let record): try bury(record, row: &row, context: context)
     case .leave(let record):

@@ -138,7 +138,7 @@ public struct StoredReference: Hashable, Sendable {
 public struct Entity: Hashable, Sendable {
   public enum Kind: String, Hashable, Sendable, CaseIterable {
     case account, device, apiToken, webToken, serverKey, invitation, subscription, receipt, pushToken, recordType,
-      setting, shareAddress, sharedZone, sharedFeed, shareNote, watch, sealedKey
+      setting, shareAddress, sharedZone, sharedFeed, shareNote, watch, sealedKey, upload
   }
 
   public var kind: Kind

@@ -271,6 +271,17 @@ import VirgaWire
     #expect(try world.files(in: "assets").count == 1)
   }
 
+  @Test func anUploadBeyondTheQuotaIsToldSoAndLeavesNothing() async throws {
+    let world = try await FrontWorld { $0.quotas = Quotas(userBytes: 1_000) }
+    try await world.makeZone()
+    _ = try await world.upload([UInt8](repeating: 1, count: 900), record: "t1")
+    let target = try await world.uploadTarget(record: "t2")
+    let answer = try await world.send("POST", target, [UInt8](repeating: 2, count: 101))
+    #expect(answer.status == 413 && answer.error.code == .quotaExceeded, "\(answer.text)")
+    #expect(try world.files(in: "assets").count == 1)
+    #expect(try await world.send("POST", target, [UInt8](repeating: 2, count: 100)).status == 200)
+  }
+
   private final class FailingStore: Store {
     private let store: MemoryStore
     private let fails: Box<Bool>

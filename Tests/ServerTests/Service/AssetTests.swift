@@ -9,15 +9,16 @@ import VirgaWire
   private func upload(
     _ harness: Harness, for record: RecordName = "r", _ field: FieldName = "photo", checksum: String = "sum",
     size: Int64 = 5, container: ContainerID = "iCloud.test", environment: Environment = .development,
-    user: UserName = "_alice"
+    user: UserName = "_alice", scope: DatabaseScope = .private, service: Service = Service()
   ) throws -> AssetValue {
-    let claim = UploadClaim(
+    var claim = UploadClaim(
       container: container, environment: environment, user: user, recordName: record, fieldName: field,
       expires: harness.now + Limits.uploadURLAge)
+    claim.scope = scope
     let (now, seed) = (harness.now, harness.random.next())
-    let receipt = try harness.write { transaction in
+    let receipt = try harness.write { [claim] transaction in
       var random = SplitMix64(seed: seed)
-      return try Service().acceptUpload(
+      return try service.acceptUpload(
         for: claim, checksum: checksum, size: size, in: transaction, now: now, random: &random)
     }
     return AssetValue(fileChecksum: receipt.fileChecksum, size: receipt.size, receipt: receipt.receipt)
@@ -221,6 +222,69 @@ import VirgaWire
     #expect(try harness.failure(.assetsUpload(request), as: .world)?.code == .authenticationRequired)
     let bad = AssetsUploadRequest(zone: Harness.diary, items: [.init(recordName: "é", recordType: "E", fieldName: "f")])
     #expect(try harness.failure(.assetsUpload(bad))?.code == .badRequest)
+  }
+
+  // MARK: Quotas
+
+  /// What no record claims counts until one does, or until its receipt expires.
+  @Test func uploadsThatNoRecordClaimsAreHeldToTheQuota() throws {
+    let harness = try Harness.withZone()
+    let service = Service(quotas: Quotas(userBytes: 1_000, publicBytes: 300))
+    func upload(
+      _ checksum: String, _ size: Int64, user: UserName = "_alice", scope: DatabaseScope = .private
+    ) throws -> AssetValue {
+      try self.upload(harness, checksum: checksum, size: size, user: user, scope: scope, service: service)
+    }
+    func isRefused(_ checksum: String, _ size: Int64, scope: DatabaseScope = .private) throws -> Bool {
+      do { _ = try upload(checksum, size, scope: scope) } catch let error as ServiceError {
+        #expect(error.code == .quotaExceeded && error.reason.hasPrefix(Reason.quotaExceeded))
+        return true
+      }
+      return false
+    }
+    let first = try upload("a", 400)
+    // The answer was lost, and the same bytes come again.
+    _ = try upload("a", 400)
+    _ = try upload("b", 600)
+    #expect(try isRefused("c", 1))
+    #expect(try !isRefused("p", 300, scope: .public), "the public database has a quota of its own")
+    #expect(try isRefused("q", 1, scope: .public))
+    _ = try upload("c", 1_000, user: "_bob")
+    // Bytes in a record count there, and no more here.
+    #expect(try save(harness, first).record != nil)
+    #expect(try !isRefused("c", 400))
+    #expect(try isRefused("d", 1))
+    harness.now = harness.now + Limits.receiptAge + .seconds(1)
+    #expect(try !isRefused("d", 1_000))
+    harness.now = harness.now + Limits.receiptAge + .seconds(86_400)
+    let now = harness.now
+    for step in try harness.write({ try Service().compactionSteps(in: $0, now: now) }) {
+      while try harness.write({ try Service().perform(step, in: $0, now: now) }) {}
+    }
+    for user in ["_alice", "_bob"] {
+      #expect(try harness.write { try $0.entities(.upload, owner: "iCloud.test/development/\(user)") }.isEmpty)
+    }
+  }
+
+  @Test func uploadsThatNoRecordClaimsHaveANumber() throws {
+    let harness = try Harness.withZone()
+    let service = Service(quotas: Quotas(userBytes: 1 << 30))
+    let expires = (harness.now + Limits.receiptAge).milliseconds
+    let owner = "iCloud.test/development/_alice"
+    try harness.write { transaction in
+      for number in 1..<Limits.unclaimedUploadsMax {
+        let value = Array("\(number)\n1\nprivate\n\(expires)".utf8)
+        try transaction.put(Entity(.upload, key: "\(owner)/\(number)", owner: owner, value: value))
+      }
+    }
+    _ = try upload(harness, checksum: "0", size: 1, service: service)
+    let error = #expect(throws: ServiceError.self) {
+      try upload(harness, checksum: "one more", size: 1, service: service)
+    }
+    #expect(error?.code == .quotaExceeded)
+    _ = try upload(harness, checksum: "0", size: 1, service: service)
+    // Without a quota nothing is counted.
+    _ = try upload(harness, checksum: "one more", size: 1)
   }
 
   @Test func anUploadAfterItsURLExpiredIsRefused() throws {
