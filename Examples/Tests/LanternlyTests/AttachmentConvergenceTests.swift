@@ -166,4 +166,69 @@ struct AttachmentConvergenceTests {
     #expect(try tablet.store.outbox().isEmpty)
     #expect(relay.attachments.count == 2)
   }
+
+  /// Whatever three devices do: in the end they agree on the attachments, each that a text shows is there, and each that
+  /// nobody took out is there if its entry is.
+  @Test(arguments: 0..<40) func fleetsAgreeOnAttachments(seed: Int) throws {
+    var random = Seeded(UInt64(seed) + 1000)
+    let relay = Relay()
+    let devices = try ["phone", "laptop", "tablet"].map(Device.init)
+    var ids: [EntryID] = []
+    var attached: [AttachmentID: EntryID] = [:]
+    for step in 0..<60 {
+      let device = devices[Int.random(in: 0..<3, using: &random)]
+      device.clock += Int64.random(in: 0...2, using: &random)
+      let id = ids.randomElement(using: &random)
+      switch Int.random(in: 0..<10, using: &random) {
+      case 0: ids.append(try device.write("entry \(step)", id: "e\(step)"))
+      case 1, 2:
+        guard let id, let entry = try device.store.stored(id)?.entry, !entry.isDeleted else { continue }
+        let isShown = Bool.random(using: &random)
+        let attachment = try device.attachment("a\(step)", of: id)
+        for other in devices { _ = try other.attachment("a\(step)", of: id) }
+        var edited = entry
+        if isShown { edited.text += " ![](attachment:a\(step))" }
+        edited.edited.text = device.now
+        try device.store.save(id, base: entry, edited: edited, adding: [attachment], at: device.now)
+        attached[attachment.id] = id
+      case 3:
+        guard let id, let entry = try device.store.stored(id)?.entry, !entry.isDeleted,
+          let removed = try device.store.attachments(of: id).randomElement(using: &random)?.attachment
+        else { continue }
+        var edited = entry
+        edited.text = entry.text.replacingOccurrences(of: " ![](attachment:\(removed.id.name))", with: "")
+        edited.edited.text = device.now
+        try device.store.save(id, base: entry, edited: edited, removing: [removed.id], at: device.now)
+        attached[removed.id] = nil
+      case 4:
+        guard let id else { continue }
+        try device.edit(id) { ($0.mood, $0.edited.mood) = (step % 5 + 1, device.now) }
+      case 5:
+        guard let id, try device.store.delete(id, device: device.name, at: device.now) else { continue }
+        // An edit elsewhere brings back what is known there.
+        attached = try attached.filter { attachment, owner in
+          try owner != id || devices.allSatisfy { try $0 === device || $0.store.attachment(attachment) != nil }
+        }
+      // As a sync does, which fetches first.
+      case 6, 7:
+        try device.fetch(from: relay)
+        try device.send(to: relay, losesAnswers: Int.random(in: 0..<4, using: &random) == 0)
+      default: try device.fetch(from: relay)
+      }
+    }
+    try Relay.settle(devices, relay)
+    let shown = try devices.map { try $0.shown }
+    #expect(shown[0] == shown[1] && shown[1] == shown[2], "seed \(seed)")
+    let here = try devices.map { Set(try $0.store.allAttachments().map(\.attachment.id)) }
+    #expect(here[0] == here[1] && here[1] == here[2] && here[0] == Set(relay.attachments.keys), "seed \(seed)")
+    for device in devices { #expect(try device.store.outbox().isEmpty, "seed \(seed)") }
+    for (id, entry) in shown[0] {
+      let whose = Set(try devices[0].store.attachments(of: id).map(\.attachment.id.name))
+      let linked = Set(entry.text.matches(of: /attachment:(\w+)/).map { String($0.1) })
+      #expect(linked.isSubset(of: whose), "seed \(seed): \(entry.text)")
+    }
+    for (attachment, id) in attached where shown[0][id] != nil {
+      #expect(here[0].contains(attachment), "seed \(seed): lost \(attachment.name) of \(id.name)")
+    }
+  }
 }

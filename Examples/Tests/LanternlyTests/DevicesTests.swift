@@ -55,6 +55,31 @@ struct DevicesTests {
     #expect(try fleet.store("laptop").status().state == .synced)
   }
 
+  /// C18: photos of an import that its text does not show come back with their entry.
+  @Test func anEditBringsADeletedEntryBackWithItsPhotos() throws {
+    let fleet = try Fleet()
+    try fleet.folder.write("bytes", to: "x/photos/b.png")
+    try fleet.folder.write(
+      #"""
+      {"entries": [{"uuid": "0BDDD6CDA43C4A9AA2681517CC35AD9D", "creationDate": "2020-01-03T10:00:00Z",
+        "text": "no link", "photos": [{"identifier": "P1", "md5": "b", "type": "png"}]}]}
+      """#, to: "x/j.json")
+    #expect(try fleet.lanternly("phone", "import", fleet.folder.path + "/x").code == 0)
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    try fleet.join("laptop", to: "phone")
+    #expect(try fleet.lanternly("laptop", "sync").code == 0)
+    #expect(try fleet.lanternly("phone", "delete", "0bddd6").code == 0)
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    #expect(try fleet.store("phone").allAttachments().isEmpty)
+    #expect(try fleet.lanternly("laptop", "edit", "0bddd6", "--append", "and more").code == 0)
+    for device in ["laptop", "phone"] {
+      let result = try fleet.lanternly(device, "sync")
+      #expect(result.code == 0, "\(result.output)")
+    }
+    #expect(try fleet.shown("phone") == fleet.shown("laptop"))
+    #expect(try fleet.shown("phone").values.first == ["no link\n\nand more", "b.png true"])
+  }
+
   /// C61: a text beyond the limit of a record is kept here and refused alone, and both are said.
   @Test func aTextThatIsTooLargeStopsNothingElse() throws {
     let fleet = try Fleet()

@@ -77,6 +77,7 @@ final class Device {
     let changes = relay.changes(after: position)
     let reached = relay.clock
     _ = try store.apply(changes, device: name, at: now)
+    try store.deleteAttachmentsOfDeletedEntries(at: now)
     position = reached
   }
 
@@ -97,7 +98,7 @@ final class Device {
         }
       } else if row.change == .delete {
         relay.delete(AttachmentID(row.record))
-        if !losesAnswers { try store.acknowledgeDeletion(of: row.record, generation: row.generation) }
+        if !losesAnswers { try store.acknowledgeDeletion(of: row.record, generation: row.generation, at: now) }
       } else if let stored = try store.attachment(AttachmentID(row.record)) {
         let isSaved = relay.save(stored.attachment, tag: Relay.tag(stored.systemFields))
         if losesAnswers { continue }

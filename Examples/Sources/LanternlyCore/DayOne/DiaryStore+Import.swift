@@ -97,8 +97,7 @@ extension DiaryRows {
       return try add(shown, at: now, summary: &summary)
     }
     try put(id, exported.entry, reason: .imported, at: now)
-    try connection.run(
-      "UPDATE entry SET imported = ? WHERE name = ?", try StoredJSON.text(exported.entry), id.name)
+    try begin(id, from: exported.entry)
     try enqueue(id, at: now)
     try add(attachments, at: now, summary: &summary)
   }

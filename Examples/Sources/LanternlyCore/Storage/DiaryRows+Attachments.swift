@@ -24,7 +24,11 @@ extension DiaryRows {
   }
 
   func attachmentsWithoutFile() throws -> [StoredAttachment] {
-    try connection.query("SELECT \(Self.columns) FROM attachment WHERE has_file = 0 ORDER BY name", as: Self.row)
+    try connection.query(
+      """
+      SELECT \(Self.columns) FROM attachment
+      WHERE has_file = 0 AND entry NOT IN (SELECT name FROM entry WHERE deleted = 1) ORDER BY name
+      """, as: Self.row)
   }
 
   func allAttachments() throws -> [StoredAttachment] {
@@ -84,7 +88,8 @@ extension DiaryRows {
     let shown = originals.filter { entry.text.contains("attachment:\($0.attachment.id.name)") }
     let text = try copyAttachments(shown, to: copy, in: entry.text, at: now)
     if text == entry.text { return }
-    (entry.text, entry.edited.text) = (text, max(now, entry.edited.text))
+    // Later than the text with the old links, whatever the clocks say.
+    (entry.text, entry.edited.text) = (text, max(now, Moment(milliseconds: entry.edited.text.milliseconds + 1)))
     try put(copy, entry, reason: .resolved, at: now)
     try enqueue(copy, at: now)
   }

@@ -10,7 +10,8 @@ package struct StoredEntry: Hashable, Sendable {
   /// When the server changed the acknowledged version.
   package var changedAt: Moment?
   package var sent: Entry?
-  package var imported: Entry?
+  /// What other devices may have begun from too: what an import gave, or a merge that kept two texts.
+  package var beginning: Entry?
 }
 
 /// A version of an entry that another one replaced here.
@@ -38,7 +39,7 @@ extension DiaryRows {
         ancestor: try row.optionalText(1).map { try StoredJSON.value($0) },
         systemFields: row.optionalBlob(2), changedAt: row.optionalInt64(3).map { Moment(milliseconds: $0) },
         sent: try row.optionalText(4).map { try StoredJSON.value($0) },
-        imported: try row.optionalText(5).map { try StoredJSON.value($0) })
+        beginning: try row.optionalText(5).map { try StoredJSON.value($0) })
     }
   }
 
@@ -60,6 +61,10 @@ extension DiaryRows {
       try StoredJSON.text(entry))
     // Of an entry that is not shown there is nothing to settle.
     if entry.isDeleted { try connection.run("DELETE FROM conflict WHERE entry = ?", id.name) }
+  }
+
+  func begin(_ id: EntryID, from beginning: Entry) throws {
+    try connection.run("UPDATE entry SET imported = ? WHERE name = ?", try StoredJSON.text(beginning), id.name)
   }
 
   /// Notes what the server holds.

@@ -9,7 +9,8 @@ enum DiarySchema {
 
   private static let first = """
     -- `fields` is what this device shows; `ancestor` what the server last acknowledged, with its system fields and the
-    -- time of that change; `sent` what was last sent and is not answered; `imported` what an import gave.
+    -- time of that change; `sent` what was last sent and is not answered; `imported` what an import gave, or a merge that
+    -- kept two texts.
     CREATE TABLE entry (
       name TEXT NOT NULL PRIMARY KEY,
       written INTEGER NOT NULL,

@@ -107,13 +107,12 @@ extension DiaryStore {
         let merge = EntryMerge.merge(id: id, base: base, mine: edited, theirs: current)
         try rows.put(id, merge.entry, reason: .edited, at: now)
         try rows.keepFork(merge, at: now)
-        if merge.isDeletionUndone {
-          try rows.noteConflict("deletion", entry: id, version: nil, at: now)
-          try rows.sendAttachmentsAgain(of: id, at: now)
-        }
+        if merge.isDeletionUndone { try rows.noteConflict("deletion", entry: id, version: nil, at: now) }
       } else {
         try rows.put(id, edited, reason: .edited, at: now)
       }
+      // Back from a deletion, of which its attachments may not have heard.
+      if current?.isDeleted == true { try rows.sendAttachmentsAgain(of: id, at: now) }
       try rows.enqueue(id, at: now)
       for attachment in attachments {
         try rows.require(attachment)
@@ -122,10 +121,7 @@ extension DiaryStore {
       }
       for id in removed {
         guard let stored = try rows.attachment(id) else { continue }
-        for copy in try rows.copies(of: stored.attachment.entry) {
-          try rows.keepAttachments([stored], shownBy: copy, at: now)
-        }
-        try rows.remove(stored.attachment)
+        try rows.removeKeepingCopies(stored, at: now)
         try rows.enqueue(id.name, .attachment, .delete, at: now)
       }
     }
@@ -162,6 +158,7 @@ extension DiaryRows {
       return
     }
     try put(fork.id, fork.entry, reason: .merged, at: now)
+    try begin(fork.id, from: fork.entry)
     try enqueue(fork.id, at: now)
   }
 }

@@ -69,8 +69,19 @@ extension DiaryStore {
         done += try rows.applyDeletion(of: id, device: device, at: now)
       }
       for id in changes.deletedAttachments { done += try rows.applyDeletion(of: id, at: now) }
-      try rows.removeAttachmentsOfDeletedEntries()
       return done
+    }
+  }
+
+  /// After a reading to the end: what is attached to entries that are deleted by now, and stayed so, goes from the server
+  /// too. Their deletion is no reason before that, as a later page may bring an entry back.
+  package func deleteAttachmentsOfDeletedEntries(at now: Moment) throws {
+    try write { rows in
+      for stored in try rows.attachmentsOfDeletedEntries() {
+        let entry = stored.attachment.entry
+        guard try rows.pending(entry.name) == nil, !rows.isBeingEdited(entry) else { continue }
+        try rows.deleteOnServer(stored, at: now)
+      }
     }
   }
 
@@ -83,10 +94,7 @@ extension DiaryStore {
       try rows.dequeue(saved.id.name, generation: generation)
       guard saved.entry.isDeleted, try rows.pending(saved.id.name) == nil else { return }
       // Other devices know of the deletion now; an edit of theirs will bring the attachments back with it.
-      for stored in try rows.attachments(of: saved.id) {
-        try rows.remove(stored.attachment)
-        try rows.enqueue(stored.attachment.id.name, .attachment, .delete, at: now)
-      }
+      for stored in try rows.attachments(of: saved.id) { try rows.deleteOnServer(stored, at: now) }
     }
   }
 
@@ -100,8 +108,13 @@ extension DiaryStore {
     }
   }
 
-  package func acknowledgeDeletion(of record: String, generation: Int64) throws {
-    try write { try $0.dequeue(record, generation: generation) }
+  package func acknowledgeDeletion(of record: String, generation: Int64, at now: Moment) throws {
+    try write { rows in
+      try rows.dequeue(record, generation: generation)
+      // If its entry came back meanwhile, it is sent again.
+      guard try rows.pending(record) == nil, let stored = try rows.attachment(AttachmentID(record)) else { return }
+      try rows.removeKeepingCopies(stored, at: now)
+    }
   }
 
   /// Notes what is about to be sent: if its answer is lost, the server's record is known as our own.
@@ -281,6 +294,9 @@ extension DiaryRows {
     if local.entry == remote.entry { return [] }
     if remote.entry.isDeleted { return [.deleted(remote.id)] }
     if local.entry.isDeleted {
+      // What was to go with it stays.
+      let leaving = try attachments(of: remote.id).filter { try pending($0.attachment.id.name)?.change == .delete }
+      try sendAgain(leaving, at: now)
       if local.entry.device == device {
         try noteConflict("deletion", entry: remote.id, version: nil, at: now)
         return [.deletionUndone(remote.id)]
@@ -292,7 +308,7 @@ extension DiaryRows {
 
   private func merge(_ local: StoredEntry, with remote: RemoteEntry, at now: Moment) throws -> [DiaryChange] {
     let id = remote.id
-    let base = local.ancestor ?? Self.commonImport(local, remote)
+    let base = local.ancestor ?? Self.commonBeginning(local, remote)
     let merge = EntryMerge.merge(id: id, base: base, mine: local.entry, theirs: remote.entry)
     // What the server holds is taken byte for byte where it is the same.
     let isServers = merge.entry == remote.entry
@@ -314,17 +330,22 @@ extension DiaryRows {
     return [merge.entry.isDeleted ? .deleted(id) : .merged(id)]
   }
 
-  /// Two devices that imported the same entry begin from what was imported, if the server's is of that export or a later one.
-  /// An older one there never knew what this device's says.
-  private static func commonImport(_ local: StoredEntry, _ remote: RemoteEntry) -> Entry? {
-    guard let imported = local.imported, let mine = imported.origin, let theirs = remote.entry.origin,
-      mine.source == theirs.source, mine.modified <= theirs.modified
-    else { return nil }
-    return imported
+  /// What two devices began from that had not heard of each other's version: the text that both kept, or the entry that both
+  /// imported. An export that is older than this device's never knew what that says.
+  private static func commonBeginning(_ local: StoredEntry, _ remote: RemoteEntry) -> Entry? {
+    guard let beginning = local.beginning else { return nil }
+    switch (beginning.origin, remote.entry.origin) {
+    case (nil, nil): return beginning
+    case (let mine?, let theirs?) where mine.source == theirs.source && mine.modified <= theirs.modified:
+      return beginning
+    default: return nil
+    }
   }
 
-  func sendAttachmentsAgain(of id: EntryID, at now: Moment) throws {
-    for var stored in try attachments(of: id) where stored.hasFile {
+  func sendAttachmentsAgain(of id: EntryID, at now: Moment) throws { try sendAgain(attachments(of: id), at: now) }
+
+  private func sendAgain(_ attachments: [StoredAttachment], at now: Moment) throws {
+    for var stored in attachments where stored.hasFile {
       stored.systemFields = nil
       try put(stored)
       try enqueue(stored.attachment.id.name, .attachment, .save, at: now)
@@ -370,10 +391,7 @@ extension DiaryRows {
       }
       return []
     }
-    for copy in try copies(of: stored.attachment.entry) where stored.hasFile {
-      try keepAttachments([stored], shownBy: copy, at: now)
-    }
-    try remove(stored.attachment)
+    try removeKeepingCopies(stored, at: now)
     try dequeue(id.name)
     return [.attachmentRemoved(id, entry: stored.attachment.entry)]
   }
@@ -388,16 +406,21 @@ extension DiaryRows {
   }
 
   /// Whether the entry is open in an editor, or one left words of it behind.
-  private func isBeingEdited(_ id: EntryID) -> Bool {
+  fileprivate func isBeingEdited(_ id: EntryID) -> Bool {
     let names = (try? Folder.names(in: files.temporary)) ?? []
     return names.contains { $0.hasPrefix(DiaryHome.draftPrefix(of: id)) }
   }
 
-  func removeAttachmentsOfDeletedEntries() throws {
-    for stored in try attachmentsOfDeletedEntries() where try pending(stored.attachment.entry.name) == nil {
-      if isBeingEdited(stored.attachment.entry) { continue }
-      try remove(stored.attachment)
-      try dequeue(stored.attachment.id.name)
+  /// The row stays until the server has acknowledged it, so that the entry can still come back whole.
+  fileprivate func deleteOnServer(_ stored: StoredAttachment, at now: Moment) throws {
+    let name = stored.attachment.id.name
+    if try pending(name)?.change != .delete { try enqueue(name, .attachment, .delete, at: now) }
+  }
+
+  func removeKeepingCopies(_ stored: StoredAttachment, at now: Moment) throws {
+    for copy in try copies(of: stored.attachment.entry) where stored.hasFile {
+      try keepAttachments([stored], shownBy: copy, at: now)
     }
+    try remove(stored.attachment)
   }
 }

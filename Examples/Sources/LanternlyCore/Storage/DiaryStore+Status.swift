@@ -89,7 +89,7 @@ extension DiaryStore {
         SELECT coalesce(sum(a.byte_count), 0) FROM attachment a JOIN outbox o ON o.record = a.name
         WHERE o.change = 'save' AND a.system_fields IS NULL
         """)
-      status.missingFiles = Int(try count("SELECT count(*) FROM attachment WHERE has_file = 0"))
+      status.missingFiles = try rows.attachmentsWithoutFile().count
       status.locked = Int(try count("SELECT count(*) FROM locked"))
       status.isBegun =
         try count(

@@ -214,9 +214,13 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     if event.error?.code == .userDeletedZone { return try zoneWasPurged(engine) }
     if event.error?.code == .changeTokenExpired {
       progress.withLock { $0.namesSeen = [] }
-    } else if event.error == nil, let seen = progress.withLock({ $0.namesSeen }) {
-      progress.withLock { $0.namesSeen = nil }
-      try take(try store.changesAfterFullReading(seen: seen), engine)
+    } else if event.error == nil {
+      if let seen = progress.withLock({ $0.namesSeen }) {
+        progress.withLock { $0.namesSeen = nil }
+        try take(try store.changesAfterFullReading(seen: seen), engine)
+      }
+      try store.deleteAttachmentsOfDeletedEntries(at: now())
+      try refill(engine)
     }
   }
 
@@ -322,7 +326,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   }
 
   private func acknowledgeDeletion(_ name: String) throws {
-    try store.acknowledgeDeletion(of: name, generation: generation(name))
+    try store.acknowledgeDeletion(of: name, generation: generation(name), at: now())
     progress.withLock { $0.sent.append(name) }
   }
 
