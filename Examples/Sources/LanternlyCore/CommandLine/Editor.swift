@@ -12,12 +12,13 @@ enum Editor {
     // By the shell, as $EDITOR may hold options; the path is an argument and never part of the command. The shell makes
     // way for a plain command, as it would end when the editor is interrupted.
     let isPlain = command.allSatisfy { $0.isLetter || $0.isNumber || " /._-+".contains($0) }
-    guard let process = spawn(["/bin/sh", "-c", (isPlain ? "exec " : "") + command + " \"$1\"", "sh", path]) else {
-      return 127
-    }
-    // What is typed there to stop something is meant for the editor.
+    let words = ["/bin/sh", "-c", (isPlain ? "exec " : "") + command + " \"$1\"", "sh", path]
+    // What is typed there to stop something is meant for the editor, from its first moment on.
     let handlers = [SIGINT, SIGQUIT].map { ($0, signal($0, SIG_IGN)) }
     defer { for (number, handler) in handlers { signal(number, handler) } }
+    // A signal that was ignored before stays so.
+    let usual = handlers.filter { $0.1 == nil }.map(\.0)
+    guard let process = spawn(words, withUsual: usual) else { return 127 }
     var status: Int32 = 0
     while waitpid(process, &status, 0) < 0 {
       guard errno == EINTR else { return 127 }
@@ -26,7 +27,8 @@ enum Editor {
     return ending == 0 ? (status >> 8) & 0xFF : 128 + ending
   }
 
-  private static func spawn(_ arguments: [String]) -> pid_t? {
+  /// - Parameter signals: Those that do to the program what they usually do.
+  private static func spawn(_ arguments: [String], withUsual signals: [Int32]) -> pid_t? {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
@@ -34,7 +36,11 @@ enum Editor {
     var none = sigset_t()
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    var usual = sigset_t()
+    sigemptyset(&usual)
+    for signal in signals { sigaddset(&usual, signal) }
+    posix_spawnattr_setsigdefault(&attributes, &usual)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
     var words = arguments.map { strdup($0) }
     defer { for word in words { free(word) } }
     words.append(nil)
