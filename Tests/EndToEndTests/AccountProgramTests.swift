@@ -261,7 +261,10 @@ import VirgaAuth
     #expect(
       refused.errors
         == "virga: what answers at \(there) says that it is your server at \(server.endpoint); nobody there "
-        + "was told who you are; if it has moved there, say so: --endpoint \(there)\n")
+        + "was told who you are; to accept at your server: --endpoint \(server.endpoint); only if it has moved: "
+        + "--endpoint \(there)\n")
+    #expect(try Data(contentsOf: file) == before)
+    #expect(try await accept("127.0.0.2", "--endpoint", server.endpoint).code == 0)
     #expect(try Data(contentsOf: file) == before)
     // All names of this machine are one, and the one that is known stays.
     #expect(try await accept("localhost").code == 0)

@@ -26,6 +26,7 @@ import Testing
   @Test func largeBodiesAreTakenAsFarAsThereIsMemoryForThem() async throws {
     try await SocketTestServer.run {
       $0.bodyMemoryBytesMax = 4 << 20
+      $0.countsLoopback = true
     } _: { server, port in
       func head(_ count: Int) -> String { "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: \(count)\r\n\r\n" }
       let large = [UInt8](repeating: 65, count: 900_000)
@@ -56,6 +57,8 @@ import Testing
     ("192.0.2.1", "192.0.2.1"), ("2001:db8:1:2:3:4:5:6", "20.1.d.b8.0.1.0.2/64"),
     ("2001:db8:1:2::", "20.1.d.b8.0.1.0.2/64"), ("[2001:db8:1:2::9]", "20.1.d.b8.0.1.0.2/64"),
     ("2001:db8:1:3::", "20.1.d.b8.0.1.0.3/64"), ("::ffff:192.0.2.1", "192.0.2.1"), ("a:b", "a:b"), ("", ""),
+    ("::1", "::1"),
+    ("[::1]", "::1"),
   ])
   func addressesOfOneIPv6NetworkCountAsOne(text: String, counted: String) {
     #expect(SocketAddress.counted(text) == counted)

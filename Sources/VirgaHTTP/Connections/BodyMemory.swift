@@ -13,11 +13,13 @@ final class BodyMemory: Sendable {
 
   private let max: Int
   private let perAddressMax: Int
+  private let countsLoopback: Bool
   private let state = Mutex(State())
 
-  init(max: Int, perAddressMax: Int) {
+  init(max: Int, perAddressMax: Int, countsLoopback: Bool) {
     self.max = max
     self.perAddressMax = perAddressMax
+    self.countsLoopback = countsLoopback
   }
 
   var total: Int { state.withLock { $0.total } }
@@ -25,7 +27,8 @@ final class BodyMemory: Sendable {
   fileprivate func take(_ count: Int, for address: String) -> Bool {
     state.withLock { state in
       let ofAddress = state.byAddress[address, default: 0] + count
-      guard state.total + count <= max, ofAddress <= perAddressMax else { return false }
+      let isExempt = !countsLoopback && SocketAddress.isLoopback(address)
+      guard state.total + count <= max, isExempt || ofAddress <= perAddressMax else { return false }
       state.total += count
       state.byAddress[address] = ofAddress
       return true

@@ -24,7 +24,7 @@ package struct HTTPConfiguration: Sendable {
   package var connectionsMax = 20_000
   /// Connections that one address may have open.
   package var connectionsPerAddressMax = 512
-  /// Whether `connectionsPerAddressMax` also holds for this machine's own addresses, from where a proxy connects.
+  /// Whether the limits of an address also hold for this machine's own addresses, from where a proxy connects.
   package var countsLoopback = false
 
   /// Memory that bodies under way may take, beyond the first 64 KB of each; those that do not fit are told to wait.

@@ -12,7 +12,8 @@ final class HTTPService: Sendable {
     self.handler = handler
     self.configuration = configuration
     bodies = BodyMemory(
-      max: configuration.bodyMemoryBytesMax, perAddressMax: configuration.bodyMemoryBytesPerAddressMax)
+      max: configuration.bodyMemoryBytesMax, perAddressMax: configuration.bodyMemoryBytesPerAddressMax,
+      countsLoopback: configuration.countsLoopback)
     quota = ConnectionQuota(
       max: connectionsMax, perAddressMax: configuration.connectionsPerAddressMax,
       countsLoopback: configuration.countsLoopback)

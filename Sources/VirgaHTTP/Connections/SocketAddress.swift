@@ -68,7 +68,7 @@ struct SocketAddress {
     guard text.utf8.contains(UInt8(ascii: ":")) else { return text }
     var bytes = [UInt8](repeating: 0, count: 16)
     let bare = text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text
-    guard inet_pton(AF_INET6, bare, &bytes) == 1 else { return text }
+    guard !isLoopback(bare), inet_pton(AF_INET6, bare, &bytes) == 1 else { return bare }
     if bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]) {
       return bytes[12...].map { String($0) }.joined(separator: ".")
     }

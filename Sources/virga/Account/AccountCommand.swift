@@ -131,8 +131,9 @@ enum AccountCommand {
         return Failure(.noPermission, "\(error); to join again: virga account join CODE --replace")
       case .enrolmentRefused:
         return Failure(.noPermission, "\(error); with a code: virga account join CODE")
-      case .serverElsewhere(_, let asked):
-        return Failure(.failed, "\(error); if it has moved there, say so: --endpoint \(asked)")
+      case .serverElsewhere(let known, let asked):
+        return Failure(
+          .failed, "\(error); to accept at your server: --endpoint \(known); only if it has moved: --endpoint \(asked)")
       case .badAnswer: return Failure(.unavailable, error.description)
       default: return Failure(.failed, error.description)
       }
