@@ -15,7 +15,9 @@ enum StoreLevel {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let records = Workload.records(20_000)
     let payloads = records.map(\.fields)
-    let store = try SQLiteStore(folder: folder + "/data")
+    var options = SQLiteStore.Options()
+    options.logRoomTime = .milliseconds(200)
+    let store = try SQLiteStore(folder: folder + "/data", options: options)
     defer { store.close() }
 
     for batch in [200, 400] {

@@ -8,10 +8,13 @@ struct GroupPace {
   /// How long the last commits took, the newest one most; `nil` before the first.
   private var commit: Duration?
 
-  private static let quickCommit: Duration = .milliseconds(1)
+  private let quickTime: Duration
+
+  /// - Parameter quickTime: Commits that take less are quick for a caller alone.
+  init(quickTime: Duration) { self.quickTime = quickTime }
 
   /// Whether callers have come one by one lately, and the disk takes no longer than a few changes of thread.
-  var isQuickForOne: Bool { expectedCount == 1 && (commit ?? .seconds(1)) < Self.quickCommit }
+  var isQuickForOne: Bool { expectedCount == 1 && commit.map { $0 < quickTime } ?? false }
 
   /// - Returns: zero if the group has as many jobs as the last one, or took its time.
   func wait(performedCount: Int, elapsed: Duration) -> Duration {

@@ -114,5 +114,18 @@ enum Layout {
         PRIMARY KEY (record_index, key, name)
       ) STRICT, WITHOUT ROWID;
       """),
+    Migration(
+      4,
+      """
+      -- Counted anew: a file that a record held several times counted as often, and users' records did not count.
+      UPDATE zone SET used_bytes =
+        coalesce((
+          SELECT sum(length(fields) + coalesce(length(unknown), 0)) FROM record WHERE record.zone = zone.id AND deleted = 0), 0)
+        + coalesce((
+          SELECT sum(asset.size) FROM record JOIN claim USING (zone, sequence) JOIN asset USING (checksum)
+          WHERE record.zone = zone.id AND record.deleted = 0), 0);
+      UPDATE database SET used_bytes =
+        coalesce((SELECT sum(used_bytes) FROM zone WHERE zone.database = database.id AND zone.deleted = 0), 0);
+      """),
   ]
 }

@@ -19,8 +19,10 @@ public final class SQLiteStore: Store {
     /// itself does what remains, so that the log begins anew.
     public var logPagesBeforeCheckpoint = 1_000
     public var logPagesMax = 4_000
-    /// How long opening the store may take to make room for the log.
-    public var logRoomTime: Duration = .milliseconds(200)
+    /// How long opening the store may take to make room for the log, which pays for whoever writes often.
+    public var logRoomTime: Duration = .zero
+    /// Up to how long commits and small reads may take lately for a caller that may block to wait for its own.
+    public var quickTime: Duration = .milliseconds(1)
 
     public init() {}
   }
@@ -60,7 +62,7 @@ public final class SQLiteStore: Store {
       try folder.noteStore()
       LogFile.makeRoom(
         folder.databasePath + "-wal", bytes: Int64(options.logPagesMax) * Self.frameBytes, within: options.logRoomTime)
-      let state = StoreState()
+      let state = StoreState(quickTime: options.quickTime)
       let writes = JobQueue<WriteJob>(capacity: options.waitingJobsMax)
       let reads = JobQueue<ReadJob>(capacity: options.waitingJobsMax)
       let checkpoints = JobQueue<Void>(capacity: 1)

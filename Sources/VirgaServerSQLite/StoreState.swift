@@ -10,12 +10,17 @@ final class StoreState: Sendable {
   /// Threads add to the counters after each piece of work.
   func count(_ change: (inout SQLiteStore.Counters) -> Void) { counters.withLock { change(&$0) } }
 
-  private static let quickRead: Duration = .milliseconds(1)
+  private let quickNanoseconds: Int64
   /// Nanoseconds that the last small reads took, the newest one most; slow until one was measured.
-  private let smallRead = Atomic(quickRead.nanoseconds)
+  private let smallRead: Atomic<Int64>
+
+  init(quickTime: Duration) {
+    quickNanoseconds = quickTime.nanoseconds
+    smallRead = Atomic(quickTime.nanoseconds)
+  }
 
   /// Whether what a small read needs is mostly in memory, so that it takes less than a change of thread or two.
-  var readsAreQuick: Bool { smallRead.load(ordering: .relaxed) < Self.quickRead.nanoseconds }
+  var readsAreQuick: Bool { smallRead.load(ordering: .relaxed) < quickNanoseconds }
 
   func noteSmallRead(_ time: Duration) {
     // Where two threads do it at once, one of them is not counted.

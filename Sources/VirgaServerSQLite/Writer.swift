@@ -21,7 +21,7 @@ final class Writer {
   private let options: SQLiteStore.Options
   private let transaction: SQLiteTransaction
   private let clock = ContinuousClock()
-  private var pace = GroupPace()
+  private var pace: GroupPace
   private var pagesAtCheckpoint = 0
 
   init(
@@ -33,6 +33,7 @@ final class Writer {
     self.checkpoints = checkpoints
     self.state = state
     self.options = options
+    pace = GroupPace(quickTime: options.quickTime)
     transaction = SQLiteTransaction(connection, isWriter: true)
   }
 
@@ -40,11 +41,13 @@ final class Writer {
   func run() {
     while let job = queue.takeTurn() {
       let answers = performGroup(startingWith: job)
+      // Whoever was answered may come back at once, and finds the turn free.
+      let isFull = logIsFull
+      if !isFull { queue.endTurn() }
       for answer in answers { answer() }
-      if logIsFull {
-        connection.checkpoint(state)
-        pagesAtCheckpoint = connection.walPageCount
-      }
+      guard isFull else { continue }
+      connection.checkpoint(state)
+      pagesAtCheckpoint = connection.walPageCount
       queue.endTurn()
     }
   }

@@ -5,13 +5,13 @@ import Testing
 struct StoreGroupPaceTests {
   /// The pace after commits of 1 ms with these numbers of jobs.
   func pace(after jobCounts: [Int]) -> GroupPace {
-    var pace = GroupPace()
+    var pace = GroupPace(quickTime: .milliseconds(1))
     for count in jobCounts { pace.note(jobCount: count, commit: .milliseconds(1)) }
     return pace
   }
 
   @Test func aCallerAloneNeverWaits() {
-    #expect(GroupPace().wait(performedCount: 1, elapsed: .zero) == .zero)
+    #expect(GroupPace(quickTime: .milliseconds(1)).wait(performedCount: 1, elapsed: .zero) == .zero)
     #expect(pace(after: [1, 1, 1]).wait(performedCount: 1, elapsed: .zero) == .zero)
     let crowdLeft = pace(after: [16, 16, 16] + Array(repeating: 1, count: 5))
     #expect(crowdLeft.wait(performedCount: 1, elapsed: .zero) == .zero)
@@ -26,14 +26,14 @@ struct StoreGroupPaceTests {
   }
 
   @Test func aSlowDiskDoesNotMakeTheWaitLong() {
-    var pace = GroupPace()
+    var pace = GroupPace(quickTime: .milliseconds(1))
     for _ in 0..<20 { pace.note(jobCount: 8, commit: .seconds(1)) }
     #expect(pace.wait(performedCount: 1, elapsed: .zero) == .milliseconds(2))
   }
 
   @Test func aCallerAloneNeedsNoThreadOfTheStoreWhereTheDiskIsQuick() {
     func isQuick(_ jobCounts: [Int], _ commit: Duration) -> Bool {
-      var pace = GroupPace()
+      var pace = GroupPace(quickTime: .milliseconds(1))
       for count in jobCounts { pace.note(jobCount: count, commit: commit) }
       return pace.isQuickForOne
     }
@@ -46,7 +46,7 @@ struct StoreGroupPaceTests {
   }
 
   @Test func aCommitOfNothingSaysNothingOfTheDisk() {
-    var pace = GroupPace()
+    var pace = GroupPace(quickTime: .milliseconds(1))
     pace.note(jobCount: 1, commit: .milliseconds(10))
     for _ in 0..<20 { pace.note(jobCount: 1, commit: nil) }
     #expect(!pace.isQuickForOne)

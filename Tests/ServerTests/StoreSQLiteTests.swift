@@ -69,7 +69,7 @@ struct StoreSQLiteTests {
   @Test func aFolderOfANewerVersionIsRefusedAndLeftAsItIs() async throws {
     try await fill()
     try Connection(path: database).execute("PRAGMA user_version = 99; PRAGMA journal_mode = DELETE")
-    #expect(try refusal() == .newerVersion(found: 99, known: 3))
+    #expect(try refusal() == .newerVersion(found: 99, known: 4))
     let mode = try Connection(path: database).first("PRAGMA journal_mode") { $0.text(0) }
     #expect(mode == "delete")
   }
@@ -142,6 +142,17 @@ struct StoreSQLiteTests {
     store.close()
   }
 
+  @Test func whatWasCountedOtherwiseIsCountedAnew() async throws {
+    try await fill(records: 3)
+    try Connection(path: database).execute("UPDATE zone SET used_bytes = -7; PRAGMA user_version = 3")
+    let store = try open()
+    let used = try await store.reading { transaction in
+      (try transaction.zone("Notes", in: diary)?.usedBytes, try transaction.database(diary)?.usedBytes)
+    }
+    #expect(used.0 == 3 * 500 && used.1 == 3 * 500)
+    store.close()
+  }
+
   @Test func theLayoutHasItsTables() throws {
     try open().close()
     let connection = try Connection(path: database)
@@ -153,7 +164,7 @@ struct StoreSQLiteTests {
         "asset", "claim", "database", "entity", "index_entry", "notification", "record", "record_index", "reference",
         "version", "word", "zone",
       ])
-    #expect(try connection.first("PRAGMA user_version") { $0.int(0) } == 3)
+    #expect(try connection.first("PRAGMA user_version") { $0.int(0) } == 4)
     #expect(try connection.first("PRAGMA journal_mode") { $0.text(0) } == "wal")
     #expect(try connection.first("PRAGMA integrity_check") { $0.text(0) } == "ok")
   }

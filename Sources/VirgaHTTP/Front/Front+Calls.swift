@@ -126,10 +126,10 @@ extension Call {
     }
   }
 
-  /// The same for reads, if what they need is in memory.
+  /// The same for reads, if what they need is in memory. Records may be large, so few of them.
   fileprivate var isSmallRead: Bool {
     switch self {
-    case .recordsLookup(let request): request.records.count < Self.manyOperations
+    case .recordsLookup(let request): request.records.count <= 4
     case .zonesLookup(let request): request.zones.count < Self.manyOperations
     case .usersCaller, .usersCurrent, .changesDatabase: true
     default: false

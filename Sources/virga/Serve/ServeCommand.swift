@@ -17,7 +17,7 @@ enum ServeCommand {
     let options = try ServeOptions(arguments)
     if case .folder(let path) = options.data { try BackupMark.refuse(path) }
     let signals = StopSignals()
-    let storage = try Storage(options.data)
+    let storage = try Storage(options.data, isServing: true)
     defer { storage.close() }
 
     let front = try front(options, storage)

@@ -15,7 +15,8 @@ struct Storage: Sendable {
   /// What the server says of it when it starts.
   var description: String { database == nil ? "in memory, gone when the server ends" : folder }
 
-  init(_ data: ServeOptions.Data) throws(Failure) {
+  /// - Parameter isServing: Whether the store is opened for many writes, and not for a command or two.
+  init(_ data: ServeOptions.Data, isServing: Bool = false) throws(Failure) {
     switch data {
     case .memory:
       store = MemoryStore()
@@ -32,7 +33,9 @@ struct Storage: Sendable {
     case .folder(let path):
       try Self.check(path)
       let database: SQLiteStore
-      do { database = try SQLiteStore(folder: path) } catch { throw Self.failure(error) }
+      var options = SQLiteStore.Options()
+      if isServing { options.logRoomTime = .milliseconds(200) }
+      do { database = try SQLiteStore(folder: path, options: options) } catch { throw Self.failure(error) }
       self.database = database
       store = database
       folder = URL(fileURLWithPath: path).standardizedFileURL.path

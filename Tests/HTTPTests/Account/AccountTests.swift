@@ -292,7 +292,6 @@ import VirgaWire
   func requestUnderWayGivesNothingToADeviceThatIsRemoved(call: String) async throws {
     let box = Box<InterruptedStore?>(nil)
     let world = AccountWorld(
-      pollAge: .milliseconds(1),
       over: { store in
         let interrupted = InterruptedStore(store)
         box.value.withLock { $0 = interrupted }
