@@ -126,6 +126,23 @@ struct AttachmentConvergenceTests {
     #expect(try laptop.store.outbox().isEmpty)
   }
 
+  /// An entry comes back before this device has sent the deletion of what it never had the file of.
+  @Test func aFileThatIsNotHereIsNotDeletedWithAnEntryThatCameBack() throws {
+    let (phone, laptop, relay, id) = try Self.pair(text: "base")
+    try phone.store.write { _ = try $0.connection.run("UPDATE attachment SET has_file = 0") }
+    #expect(try phone.store.delete(id, device: "phone", at: Moment(seconds: 4000)))
+    let row = try #require(try phone.store.outbox().first)
+    let deleted = try #require(try phone.store.stored(id))
+    let saved = try #require(relay.save(id, deleted.entry, tag: Relay.tag(deleted.systemFields)))
+    try phone.store.acknowledge(saved, generation: row.generation, at: phone.now)
+    #expect(try phone.store.outbox().map(\.change) == [.delete])
+    try laptop.setText(id, "base, and more")
+    try Relay.settle([laptop, phone], relay)
+    #expect(try phone.shown[id]?.text == "base, and more")
+    #expect(relay.attachments.count == 1)
+    #expect(try phone.store.attachments(of: id).count == 1)
+  }
+
   /// Another account, or a zone that was removed: the picture of a deleted entry has no entry to go with.
   @Test func aDeletedEntrysPictureIsNotSentAnew() throws {
     let (phone, _, _, id) = try Self.pair(text: "base")

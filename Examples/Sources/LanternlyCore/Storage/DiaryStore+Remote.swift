@@ -345,7 +345,12 @@ extension DiaryRows {
   func sendAttachmentsAgain(of id: EntryID, at now: Moment) throws { try sendAgain(attachments(of: id), at: now) }
 
   private func sendAgain(_ attachments: [StoredAttachment], at now: Moment) throws {
-    for var stored in attachments where stored.hasFile {
+    for var stored in attachments {
+      guard stored.hasFile else {
+        // Who has the file sends it; here it is no longer to be deleted.
+        if try pending(stored.attachment.id.name)?.change == .delete { try dequeue(stored.attachment.id.name) }
+        continue
+      }
       stored.systemFields = nil
       try put(stored)
       try enqueue(stored.attachment.id.name, .attachment, .save, at: now)
