@@ -68,6 +68,10 @@ extension OpenZone {
     }
     let later = try transaction.versions(of: live.name, in: row).filter { $0.sequence > version.sequence }
     let next = later.min { $0.sequence < $1.sequence } ?? live
+    let address = try share.shortGUID.flatMap {
+      try transaction.shareAddress($0, container: database.container, environment: database.environment)
+    }
+    if let start = address?.start { return next.sequence > start }
     return next.modified.time >= share.created.time
   }
 }

@@ -32,7 +32,10 @@ extension RecordBatch {
     for record in implied.values.sorted(by: { $0.name < $1.name }) {
       try writeImplied(record, row: &row)
     }
-    for address in newAddresses { try transaction.put(address.entity) }
+    for var address in newAddresses {
+      address.start = row.sequence
+      try transaction.put(address.entity)
+    }
     try sharing?.carry(of: self, row: &row, context: &context)
     try schemas.save(to: transaction)
     row.usedBytes += addedBytes

@@ -2,13 +2,15 @@ import VirgaModel
 
 /// Where a short GUID leads. It outlives its share, so that a record that is shared again has the same address.
 ///
-/// As an entity's value it is text, a line for each part; the root is missing for a whole zone.
+/// As an entity's value it is text, a line for each part; that of the root is empty for a whole zone.
 struct ShareAddress: Hashable {
   let shortGUID: String
   let database: DatabaseKey
   let zone: ZoneName
   var share: RecordName
   var root: RecordName?
+  /// The zone's number when the share had begun; `nil` for one that began before that was kept.
+  var start: Int64?
 
   init(_ shortGUID: String, database: DatabaseKey, zone: ZoneName, share: RecordName, root: RecordName?) {
     self.shortGUID = shortGUID
@@ -19,16 +21,21 @@ struct ShareAddress: Hashable {
   }
 
   init(_ entity: Entity, container: ContainerID, environment: Environment) throws {
-    let parts = String(decoding: entity.value, as: UTF8.self).split(separator: "\n").map(String.init)
-    guard parts.count == 3 || parts.count == 4 else { throw StoreError.damaged("a share's address cannot be read") }
+    // Four lines, or three without a root, have no start.
+    let parts = String(decoding: entity.value, as: UTF8.self)
+      .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    guard (3...5).contains(parts.count) else { throw StoreError.damaged("a share's address cannot be read") }
     let key = DatabaseKey(container: container, environment: environment, owner: UserName(parts[0]))
     self.init(
       String(entity.key.dropFirst(Self.key("", container, environment).count)), database: key,
-      zone: ZoneName(parts[1]), share: RecordName(parts[2]), root: parts.count == 4 ? RecordName(parts[3]) : nil)
+      zone: ZoneName(parts[1]), share: RecordName(parts[2]),
+      root: parts.count > 3 && !parts[3].isEmpty ? RecordName(parts[3]) : nil)
+    start = parts.count == 5 ? Int64(parts[4]) : nil
   }
 
   var entity: Entity {
-    let parts = [database.owner?.rawValue ?? "", zone.rawValue, share.rawValue] + (root.map { [$0.rawValue] } ?? [])
+    var parts = [database.owner?.rawValue ?? "", zone.rawValue, share.rawValue, root?.rawValue ?? ""]
+    if let start { parts.append(String(start)) }
     return Entity(
       .shareAddress, key: Self.key(shortGUID, database.container, database.environment),
       owner: Self.owner(of: zone, in: database), value: Array(parts.joined(separator: "\n").utf8))

@@ -7,7 +7,10 @@ import VirgaWire
 /// What participants learn of the past of a zone that is shared with them.
 struct SharedHistoryTests {
   /// Alice writes into `a`, shares its hierarchy with Bob, and writes again; a minute passes between any two steps.
-  private func makeWorld() throws -> (ShareWorld, before: ChangeTag, shared: ChangeTag) {
+  /// - Parameter correction: By how much the server's clock is set before she shares.
+  private func makeWorld(
+    correction: Duration = .zero
+  ) throws -> (ShareWorld, before: ChangeTag, shared: ChangeTag) {
     let world = try ShareWorld()
     func write(_ text: String) throws -> ChangeTag {
       world.harness.now = world.harness.now + .seconds(60)
@@ -15,14 +18,17 @@ struct SharedHistoryTests {
     }
     let before = try write("secret")
     let shared = try write("clean")
+    world.harness.now = world.harness.now + correction
     world.harness.now = world.harness.now + .seconds(60)
     try world.shareWithBob()
     _ = try write("newest")
     return (world, before, shared)
   }
 
-  @Test func aConflictShowsAParticipantNoVersionOfBeforeTheShare() throws {
-    let (world, before, shared) = try makeWorld()
+  /// The server's clock may have been ahead or behind while Alice wrote.
+  @Test(arguments: [.zero, .seconds(-3_600), .seconds(3_600)] as [Duration])
+  func aConflictShowsAParticipantNoVersionOfBeforeTheShare(correction: Duration) throws {
+    let (world, before, shared) = try makeWorld(correction: correction)
     let known = try world.modify(.update("a", tag: shared, .text("Bob's"))).failure
     #expect(known?.error.code == .conflict)
     #expect(try known?.ancestorRecord?.value("text") == .string("clean"))
@@ -46,8 +52,9 @@ struct SharedHistoryTests {
     return try records.records.map { try $0.record?.value("text") }
   }
 
-  @Test func theHistoryOfASharedRecordBeginsWithTheShare() throws {
-    let (world, _, _) = try makeWorld()
+  @Test(arguments: [.zero, .seconds(-3_600), .seconds(3_600)] as [Duration])
+  func theHistoryOfASharedRecordBeginsWithTheShare(correction: Duration) throws {
+    let (world, _, _) = try makeWorld(correction: correction)
     #expect(try history("a", as: .bob, world) == [.string("newest"), .string("clean")])
     #expect(
       try history("a", as: .alice, world)
@@ -56,6 +63,30 @@ struct SharedHistoryTests {
     #expect(throws: ServiceError(.zoneNotFound, Reason.zoneNotFound)) {
       try history("a", as: ShareWorld.carol, world)
     }
+  }
+
+  /// A second share of the same root has the same address, and begins when it does.
+  @Test func theHistoryOfARecordThatIsSharedAgainBeginsAnew() throws {
+    let (world, _, _) = try makeWorld(correction: .seconds(-3_600))
+    #expect(try world.harness.modify(.forceDelete("Share-1")).isDeleted)
+    _ = try world.harness.modify(.force("a", .text("alone")))
+    _ = try world.harness.modify(.force("a", .text("again")))
+    try world.shareWithBob()
+    #expect(try history("a", as: .bob, world) == [.string("again")])
+  }
+
+  /// A share of before the zone's number was kept begins at its time.
+  @Test func aShareWithoutANumberBeginsAtItsTime() throws {
+    let (world, _, _) = try makeWorld()
+    try world.harness.write { transaction in
+      let owner = "iCloud.test/development/_alice/Diary"
+      for entity in try transaction.entities(.shareAddress, owner: owner) {
+        var old = entity
+        old.value = Array(entity.value[..<(entity.value.lastIndex(of: UInt8(ascii: "\n")) ?? 0)])
+        try transaction.put(old)
+      }
+    }
+    #expect(try history("a", as: .bob, world) == [.string("newest"), .string("clean")])
   }
 
   /// What a record held while it lay outside of the share stays outside.
