@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import VirgaAuth
+import VirgaModel
 import VirgaServer
 import VirgaServerSQLite
 
@@ -53,9 +54,10 @@ enum BackupCommand {
     let store = try translating { try SQLiteStore(folder: StoreCopy.restoringFolder(in: data)) }
     do {
       defer { store.close() }
+      let now = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
       try await store.write { transaction in
         var random = SystemRandom()
-        try VirgaServer.Service().renewIncarnations(in: transaction, random: &random)
+        try VirgaServer.Service().renewIncarnations(in: transaction, now: now, random: &random)
       }
     } catch {
       throw Storage.failure(error)

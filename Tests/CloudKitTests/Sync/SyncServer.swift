@@ -118,10 +118,11 @@ final class SyncServer: Sendable {
 
   /// As if an older backup had been put back, which holds none of the records.
   func restoreBackupWithoutRecords() throws {
+    let now = time.now
     try change { transaction in
       for zone in try self.zones(in: transaction) { try transaction.removeRecords(of: zone) }
       var random = SystemRandom()
-      try VirgaServer.Service().renewIncarnations(in: transaction, random: &random)
+      try VirgaServer.Service().renewIncarnations(in: transaction, now: now, random: &random)
     }
   }
 

@@ -132,10 +132,7 @@ import VirgaWire
     let harness = try Harness.withZone()
     let first = try harness.modify(.create("r")).record!
     let (zone, database) = (try harness.page().syncToken, try harness.databaseChanges().syncToken)
-    try harness.write { transaction in
-      var random = SplitMix64(seed: 99)
-      try Service().renewIncarnations(in: transaction, random: &random)
-    }
+    try restore(harness)
     let request = ZoneChangesRequest(zone: Harness.diary, syncToken: zone)
     #expect(try harness.failure(.recordsChanges(request)) == .changeTokenExpired)
     #expect(
@@ -145,5 +142,33 @@ import VirgaWire
     let next = try harness.modify(.update("r", tag: first.tag)).record!
     #expect(next.tag.sequence! > 1 << 32)
     #expect(try harness.page(harness.page().syncToken).records.isEmpty)
+  }
+
+  private func restore(_ harness: Harness, seed: UInt64 = 99) throws {
+    let now = harness.now
+    try harness.write { transaction in
+      var random = SplitMix64(seed: seed)
+      try Service().renewIncarnations(in: transaction, now: now, random: &random)
+    }
+  }
+
+  /// The same backup is put back, a change is made, and after `pause` the backup is put back once more: tags of the
+  /// first time fit nothing of the second.
+  @Test(arguments: [.milliseconds(1), .seconds(86_400), .zero, .seconds(-86_400)] as [Duration])
+  func aBackupThatIsRestoredAgainGivesNoNumberAgain(pause: Duration) throws {
+    func restored(_ round: UInt64) throws -> (harness: Harness, tags: [ChangeTag]) {
+      let harness = try Harness.withZone()
+      _ = try harness.modify(.create("r"))
+      if round == 2 { harness.now = harness.now + pause }
+      try restore(harness, seed: round)
+      return (harness, try (0..<3).map { _ in try #require(try harness.modify(.force("r")).record).tag })
+    }
+    let (first, second) = (try restored(1), try restored(2))
+    #expect(Set(first.tags).isDisjoint(with: second.tags))
+    for tag in first.tags { #expect(try second.harness.modify(.update("r", tag: tag)).code == .conflict) }
+    // Numbers are left for many more.
+    for round in 3...200 { try restore(second.harness, seed: UInt64(round)) }
+    let last = try #require(try second.harness.modify(.force("r")).record).tag.sequence
+    #expect(try #require(last) < Int64.max / 2)
   }
 }

@@ -209,9 +209,10 @@ struct SharedZoneTests {
     let world = try ShareWorld()
     try world.shareWithBob()
     let (zone, database) = (try world.page().syncToken, try world.databaseChanges().syncToken)
+    let now = world.harness.now
     try world.harness.write { transaction in
       var dice = SplitMix64(seed: 99)
-      try Service().renewIncarnations(in: transaction, random: &dice)
+      try Service().renewIncarnations(in: transaction, now: now, random: &dice)
     }
     let changes = Call.recordsChanges(.init(zone: ShareWorld.zone, syncToken: zone))
     #expect(try world.harness.failure(changes, as: .bob, in: .shared) == .changeTokenExpired)
