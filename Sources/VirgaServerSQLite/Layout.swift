@@ -127,5 +127,12 @@ enum Layout {
       UPDATE database SET used_bytes =
         coalesce((SELECT sum(used_bytes) FROM zone WHERE zone.database = database.id AND zone.deleted = 0), 0);
       """),
+    Migration(
+      5,
+      """
+      -- When a zone was last deleted, in the numbers of its database's feed. The reason stays with it.
+      ALTER TABLE zone ADD COLUMN deletion_sequence INTEGER NOT NULL DEFAULT 0;
+      UPDATE zone SET deletion_sequence = database_sequence WHERE deleted = 1;
+      """),
   ]
 }

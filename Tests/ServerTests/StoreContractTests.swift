@@ -55,6 +55,7 @@ struct StoreContractTests {
       zone.incarnation = .max
       zone.isDeleted = true
       zone.deletionReason = .encryptedDataReset
+      zone.deletionSequence = 1
       zone.sharing = .wholeZone
       zone.usedBytes = 7_000_000_000
       try transaction.put(&zone)

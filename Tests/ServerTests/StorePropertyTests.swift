@@ -82,8 +82,7 @@ struct StorePropertyTests {
       database.sequence += 1
       try transaction.put(database)
       zone.databaseSequence = database.sequence
-      zone.isDeleted.toggle()
-      zone.deletionReason = zone.isDeleted ? .purged : nil
+      if zone.isDeleted { zone.isDeleted = false } else { zone.noteDeletion(.purged, at: database.sequence) }
       if zone.isDeleted { try transaction.removeRecords(of: zone) }
       try transaction.put(&zone)
     case 10: seen.append("dropped \(try transaction.dropTombstones(in: zone, before: moment, limit: .max))")

@@ -69,7 +69,7 @@ struct StoreSQLiteTests {
   @Test func aFolderOfANewerVersionIsRefusedAndLeftAsItIs() async throws {
     try await fill()
     try Connection(path: database).execute("PRAGMA user_version = 99; PRAGMA journal_mode = DELETE")
-    #expect(try refusal() == .newerVersion(found: 99, known: 4))
+    #expect(try refusal() == .newerVersion(found: 99, known: 5))
     let mode = try Connection(path: database).first("PRAGMA journal_mode") { $0.text(0) }
     #expect(mode == "delete")
   }
@@ -131,7 +131,10 @@ struct StoreSQLiteTests {
   @Test func aFileWithoutIndexesIsBroughtToTheNewestLayout() async throws {
     try await fill()
     try Connection(path: database).execute(
-      "DROP TABLE record_index; DROP TABLE index_entry; PRAGMA user_version = 2")
+      """
+      DROP TABLE record_index; DROP TABLE index_entry; ALTER TABLE zone DROP COLUMN deletion_sequence;
+      PRAGMA user_version = 2
+      """)
     let store = try open()
     let row = try await store.reading { try $0.zone("Notes", in: diary) }
     let zone = try #require(row)
@@ -144,13 +147,37 @@ struct StoreSQLiteTests {
 
   @Test func whatWasCountedOtherwiseIsCountedAnew() async throws {
     try await fill(records: 3)
-    try Connection(path: database).execute("UPDATE zone SET used_bytes = -7; PRAGMA user_version = 3")
+    try Connection(path: database).execute(
+      """
+      UPDATE zone SET used_bytes = -7; ALTER TABLE zone DROP COLUMN deletion_sequence; PRAGMA user_version = 3
+      """)
     let store = try open()
     let used = try await store.reading { transaction in
       (try transaction.zone("Notes", in: diary)?.usedBytes, try transaction.database(diary)?.usedBytes)
     }
     #expect(used.0 == 3 * 500 && used.1 == 3 * 500)
     store.close()
+  }
+
+  /// A zone that lay deleted before deletions were numbered may be created again after.
+  @Test func zonesThatAreDeletedAreBroughtToTheNewestLayout() async throws {
+    let store = try open()
+    try await store.writing { transaction in
+      for name in ["Gone", "Here"] as [ZoneName] {
+        var zone = try transaction.makeZone(name)
+        zone.databaseSequence = 7
+        if name == "Gone" { zone.noteDeletion(.purged, at: 8) }
+        try transaction.put(&zone)
+      }
+    }
+    store.close()
+    try Connection(path: database).execute(
+      "ALTER TABLE zone DROP COLUMN deletion_sequence; PRAGMA user_version = 4")
+    let again = try open()
+    let zones = try await again.reading { try $0.zones(in: diary, after: 0, limit: 10) }
+    #expect(zones.map(\.name) == ["Here", "Gone"] && zones.map(\.deletionSequence) == [0, 8])
+    #expect(zones.map(\.deletionReason) == [nil, .purged])
+    again.close()
   }
 
   @Test func theLayoutHasItsTables() throws {
@@ -164,7 +191,7 @@ struct StoreSQLiteTests {
         "asset", "claim", "database", "entity", "index_entry", "notification", "record", "record_index", "reference",
         "version", "word", "zone",
       ])
-    #expect(try connection.first("PRAGMA user_version") { $0.int(0) } == 4)
+    #expect(try connection.first("PRAGMA user_version") { $0.int(0) } == 5)
     #expect(try connection.first("PRAGMA journal_mode") { $0.text(0) } == "wal")
     #expect(try connection.first("PRAGMA integrity_check") { $0.text(0) } == "ok")
   }

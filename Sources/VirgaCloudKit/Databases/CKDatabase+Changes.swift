@@ -38,7 +38,8 @@ extension CKDatabase {
     }
   }
 
-  /// The zones that changed since a reader last asked.
+  /// The zones that changed since a reader last asked. One that was deleted and created again is among both: its deletion
+  /// comes first.
   /// - Parameter changeToken: Where the reader stopped; nil reads from the beginning.
   /// - Throws: `changeTokenExpired`: start again from nil.
   public func databaseChanges(

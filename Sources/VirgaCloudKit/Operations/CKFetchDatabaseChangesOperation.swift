@@ -54,7 +54,7 @@ public final class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchec
     _ modifications: [CKDatabase.DatabaseChange.Modification], _ deletions: [CKDatabase.DatabaseChange.Deletion],
     _ token: CKServerChangeToken
   ) {
-    for modification in modifications { recordZoneWithIDChangedBlock?(modification.zoneID) }
+    // A zone that was deleted and created again is in both.
     for deletion in deletions {
       let special =
         switch deletion.reason {
@@ -64,6 +64,7 @@ public final class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchec
         }
       (special ?? recordZoneWithIDWasDeletedBlock)?(deletion.zoneID)
     }
+    for modification in modifications { recordZoneWithIDChangedBlock?(modification.zoneID) }
     changeTokenUpdatedBlock?(token)
   }
 

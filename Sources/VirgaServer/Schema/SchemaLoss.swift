@@ -132,8 +132,7 @@ extension WriteTransaction {
             zone.incarnation = context.makeIncarnation()
             zone.floor = zone.sequence
           } else {
-            zone.isDeleted = true
-            zone.deletionReason = .deleted
+            zone.noteDeletion(.deleted, at: zone.databaseSequence)
           }
         }
       }

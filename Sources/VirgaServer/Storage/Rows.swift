@@ -59,7 +59,10 @@ public struct ZoneRow: Hashable, Sendable {
   /// The number of the zone's last change in its database's feed.
   public var databaseSequence: Int64
   public var isDeleted: Bool
+  /// Why the zone was last deleted; it stays when the zone is created again, for readers who have yet to be told.
   public var deletionReason: ZoneDeletionReason?
+  /// The number of its last deletion in its database's feed; 0 if it never was.
+  public var deletionSequence: Int64 = 0
   /// Whether the rules have to ask for shares.
   public var sharing: ZoneSharing = .none
   /// What its live records and their assets take.
@@ -74,6 +77,14 @@ public struct ZoneRow: Hashable, Sendable {
     floor = 0
     databaseSequence = 0
     isDeleted = false
+  }
+
+  /// Notes that the zone was deleted, as the change of that number in its database's feed.
+  package mutating func noteDeletion(_ reason: ZoneDeletionReason, at number: Int64) {
+    isDeleted = true
+    deletionReason = reason
+    deletionSequence = number
+    databaseSequence = number
   }
 }
 

@@ -80,7 +80,6 @@ private struct ZoneShelf {
     row.incarnation = context.makeIncarnation()
     row.floor = row.sequence
     row.isDeleted = false
-    row.deletionReason = nil
     row.databaseSequence = database.sequence
     try transaction.put(&row)
     try notifySubscribers(of: id, in: key, transaction: transaction, context: &context)
@@ -106,10 +105,8 @@ private struct ZoneShelf {
     try transaction.endShares(of: &row, context: &context)
     try transaction.removeRecords(of: row)
     try transaction.put(database)
-    row.isDeleted = true
-    row.deletionReason = reason
+    row.noteDeletion(reason, at: database.sequence)
     count? -= 1
-    row.databaseSequence = database.sequence
     try transaction.put(&row)
     try notifySubscribers(of: id, in: key, transaction: transaction, context: &context)
     return row.envelope(owner: id.owner)

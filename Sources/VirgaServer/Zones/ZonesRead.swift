@@ -33,12 +33,15 @@ extension OpenZone {
 }
 
 extension ZoneRow {
-  func envelope(owner: UserName) -> ZoneEnvelope {
+  func envelope(owner: UserName) -> ZoneEnvelope { envelope(owner: owner, isDeleted: isDeleted) }
+
+  /// - Parameter isDeleted: True of a zone that lives for its last deletion.
+  func envelope(owner: UserName, isDeleted: Bool) -> ZoneEnvelope {
     let isCustom = name != .default
     let token = isCustom && !isDeleted ? token(at: sequence).text : nil
     var envelope = ZoneEnvelope(
       id: ZoneID(name, owner: owner), syncToken: token, isAtomic: isCustom, isDeleted: isDeleted)
-    envelope.deletionReason = deletionReason
+    if isDeleted { envelope.deletionReason = deletionReason }
     return envelope
   }
 
@@ -49,9 +52,9 @@ extension ZoneRow {
 
 extension ReadTransaction {
   /// The rows of a database's zones, deleted ones too, in the order of their last change.
-  func allZones(of database: DatabaseKey) throws -> [ZoneRow] {
+  func allZones(of database: DatabaseKey, after position: Int64 = 0) throws -> [ZoneRow] {
     let step = 1_000
-    var rows = try zones(in: database, after: 0, limit: step)
+    var rows = try zones(in: database, after: position, limit: step)
     while !rows.isEmpty && rows.count % step == 0 {
       let more = try zones(in: database, after: rows[rows.count - 1].databaseSequence, limit: step)
       if more.isEmpty { break }

@@ -71,7 +71,7 @@ extension SQLiteTransaction {
     let statement = try statement(
       """
       SELECT z.id, z.name, z.incarnation, z.sequence, z.floor, z.database_sequence, z.deleted, z.deletion_reason,
-        z.sharing, z.used_bytes
+        z.sharing, z.used_bytes, z.deletion_sequence
       FROM database d JOIN zone z ON z.database = d.id
       WHERE d.container = ? AND d.environment = ? AND d.owner = ? AND z.name = ?
       """)
@@ -87,7 +87,7 @@ extension SQLiteTransaction {
     let statement = try statement(
       """
       SELECT z.id, z.name, z.incarnation, z.sequence, z.floor, z.database_sequence, z.deleted, z.deletion_reason,
-        z.sharing, z.used_bytes
+        z.sharing, z.used_bytes, z.deletion_sequence
       FROM database d JOIN zone z ON z.database = d.id
       WHERE d.container = ? AND d.environment = ? AND d.owner = ? AND z.database_sequence > ?
       ORDER BY z.database_sequence, z.id LIMIT ?
@@ -117,12 +117,13 @@ extension SQLiteTransaction {
     let statement = try statement(
       """
       INSERT INTO zone (
-        database, name, incarnation, sequence, floor, database_sequence, deleted, deletion_reason, sharing, used_bytes)
-      SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM database WHERE container = ? AND environment = ? AND owner = ?
+        database, name, incarnation, sequence, floor, database_sequence, deleted, deletion_reason, sharing, used_bytes,
+        deletion_sequence)
+      SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM database WHERE container = ? AND environment = ? AND owner = ?
       """)
     try statement.bind(1, zone.name.rawValue)
     try statement.bindCounters(of: zone, from: 2)
-    try statement.bind(zone.database, from: 10)
+    try statement.bind(zone.database, from: 11)
     try statement.run()
     guard connection.changedRowCount == 1 else {
       throw StoreError.other("the database of a zone was not put before it")
@@ -134,11 +135,11 @@ extension SQLiteTransaction {
     let statement = try statement(
       """
       UPDATE zone SET incarnation = ?, sequence = ?, floor = ?, database_sequence = ?, deleted = ?, deletion_reason = ?,
-        sharing = ?, used_bytes = ?
+        sharing = ?, used_bytes = ?, deletion_sequence = ?
       WHERE id = ?
       """)
     try statement.bindCounters(of: zone, from: 1)
-    try statement.bind(9, zone.id)
+    try statement.bind(10, zone.id)
     try statement.run()
     guard connection.changedRowCount == 1 else { throw StoreError.other("no zone has the number \(zone.id)") }
   }
@@ -179,6 +180,7 @@ extension ZoneRow {
     deletionReason = row.optionalText(7).flatMap(ZoneDeletionReason.init(rawValue:))
     sharing = ZoneSharing(rawValue: Int(row.int64(8))) ?? .none
     usedBytes = row.int64(9)
+    deletionSequence = row.int64(10)
   }
 }
 
@@ -198,5 +200,6 @@ extension Statement {
     try bind(index + 5, zone.deletionReason?.rawValue)
     try bind(index + 6, Int64(zone.sharing.rawValue))
     try bind(index + 7, zone.usedBytes)
+    try bind(index + 8, zone.deletionSequence)
   }
 }

@@ -194,6 +194,14 @@ import VirgaServer
     }
     await second.run(in: device.database)
     #expect(later.all == ["deleted Notes", "true false ok"])
+
+    _ = try await device.database.save(zone)
+    let again = Journal()
+    let third = CKFetchDatabaseChangesOperation(previousServerChangeToken: kept.token)
+    third.recordZoneWithIDChangedBlock = { again.note("changed \($0.zoneName)") }
+    third.recordZoneWithIDWasDeletedBlock = { again.note("deleted \($0.zoneName)") }
+    await third.run(in: device.database)
+    #expect(again.all == ["deleted Notes", "changed Notes"])
   }
 
   @Test func thePublicDatabaseHasNoFeed() async throws {

@@ -102,15 +102,15 @@ final class SyncServer: Sendable {
     }
   }
 
-  /// As if the user had erased the zone in the settings.
-  func purgeZone() throws {
+  /// As if the user had erased the zone in the settings, or reset their encrypted data.
+  func purgeZone(_ reason: ZoneDeletionReason = .purged) throws {
     try change { transaction in
       for var zone in try self.zones(in: transaction) {
         guard var database = try transaction.database(zone.database) else { continue }
         database.sequence += 1
         try transaction.put(database)
         try transaction.removeRecords(of: zone)
-        (zone.isDeleted, zone.deletionReason, zone.databaseSequence) = (true, .purged, database.sequence)
+        zone.noteDeletion(reason, at: database.sequence)
         try transaction.put(&zone)
       }
     }

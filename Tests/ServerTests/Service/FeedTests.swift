@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaServer
@@ -199,5 +200,116 @@ import VirgaWire
     let token = try harness.page().syncToken
     let request = ZoneChangesRequest(zone: Harness.diary, syncToken: token)
     #expect(try harness.failure(.recordsChanges(request), as: .bob) == .changeTokenExpired)
+  }
+
+  // MARK: Zones that live again
+
+  private func remove(_ zone: ZoneName, _ reason: ZoneDeletionReason, _ harness: Harness) throws {
+    let context = CallContext(
+      endpoint: Endpoint(
+        container: "iCloud.test", environment: .development, scope: .private, operation: .zonesModify),
+      principal: Harness.Caller.alice.principal, now: harness.now, random: SplitMix64(seed: harness.random.next()),
+      urls: TestURLs())
+    let isGone = try harness.write { transaction in
+      var context = context
+      return try Service().remove(zone, reason: reason, in: transaction, context: &context)
+    }
+    #expect(isGone)
+  }
+
+  /// What a feed told: a zone's name, for a deletion with a minus and its reason.
+  private func told(_ reply: DatabaseChangesReply) -> [String] {
+    reply.zones.compactMap(\.zone).map { zone in
+      zone.isDeleted ? "-\(zone.id.name) \(zone.deletionReason?.rawValue ?? "")" : zone.id.name.rawValue
+    }
+  }
+
+  @Test(arguments: [ZoneDeletionReason.deleted, .purged, .encryptedDataReset])
+  func aZoneThatIsCreatedAgainIsToldAsDeletedFirst(reason: ZoneDeletionReason) throws {
+    let harness = try Harness.withZone()
+    let before = try harness.databaseChanges().syncToken
+    try remove("Diary", reason, harness)
+    let between = try harness.databaseChanges(before)
+    #expect(told(between) == ["-Diary \(reason.rawValue)"])
+    let again = try harness.makeZone("Diary")
+    #expect(!again.isDeleted && again.deletionReason == nil)
+    let news = try harness.databaseChanges(before)
+    #expect(told(news) == ["-Diary \(reason.rawValue)", "Diary"])
+    #expect(news.zones.compactMap(\.zone)[0].syncToken == nil && news.zones.compactMap(\.zone)[1] == again)
+    #expect(told(try harness.databaseChanges(between.syncToken)) == ["Diary"])
+    #expect(told(try harness.databaseChanges()) == ["Diary"])
+    // Once told it is past.
+    _ = try harness.modify(.create("r"))
+    #expect(told(try harness.databaseChanges(news.syncToken)) == ["Diary"])
+    // The last deletion is the one that counts.
+    try remove("Diary", .deleted, harness)
+    try harness.makeZone("Diary")
+    #expect(told(try harness.databaseChanges(before)) == ["-Diary \(ZoneDeletionReason.deleted.rawValue)", "Diary"])
+  }
+
+  @Test func whoDoesNotAskForTheReasonIsGivenNoUnknownKey() throws {
+    let harness = try Harness.withZone()
+    let before = try harness.databaseChanges().syncToken
+    try remove("Diary", .purged, harness)
+    try harness.makeZone("Diary")
+    let reply = try harness.call(.changesDatabase(.init(syncToken: before)))
+    let text = String(decoding: reply.encoded(extensions: false, uuid: "u"), as: UTF8.self)
+    #expect(text.contains(#""deleted":true"#) && text.contains(#""deleted":false"#))
+    #expect(!text.contains("deletionReason") && !text.contains("atomic"))
+  }
+
+  /// A reader whose pages end between the deletion of a zone and its return.
+  @Test(arguments: 1...5)
+  func pagesTellOfDeletionsWhereTheyHappened(limit: Int) throws {
+    let harness = Harness()
+    for name in ["A", "B", "C"] as [ZoneName] { try harness.makeZone(name) }
+    var token = try harness.databaseChanges().syncToken
+    try remove("A", .encryptedDataReset, harness)
+    try remove("B", .purged, harness)
+    try harness.makeZone("B")
+    _ = try harness.modify(.create("r"), zone: ZoneSelector("C"))
+    try harness.makeZone("A")
+    var all: [String] = []
+    var moreComing = true
+    while moreComing {
+      let page = try harness.databaseChanges(token, limit: limit)
+      #expect(page.zones.count <= limit)
+      all += told(page)
+      (token, moreComing) = (page.syncToken, page.moreComing)
+    }
+    #expect(
+      all == [
+        "-A \(ZoneDeletionReason.encryptedDataReset.rawValue)", "-B \(ZoneDeletionReason.purged.rawValue)", "B", "C",
+        "A",
+      ])
+  }
+
+  /// Whatever happens between two pages: a reader who knows a zone is told of its end before it is told of its next life.
+  @Test(arguments: 1...10 as ClosedRange<UInt64>)
+  func noLifeOfAZoneIsToldBeforeTheEndOfTheOneBefore(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let harness = Harness()
+    var known: [ZoneName: UInt64] = [:]
+    var token: String?
+    for _ in 0..<300 {
+      let name = ZoneName(["A", "B", "C", "D"][Int.random(in: 0..<4, using: &random)])
+      switch Int.random(in: 0..<5, using: &random) {
+      case 0: _ = try? harness.deleteZone(name)
+      case 1, 2: try harness.makeZone(name)
+      case 3: _ = try? harness.modify(.create(nil), zone: ZoneSelector(name))
+      default:
+        let page = try harness.databaseChanges(token, limit: Int.random(in: 1...3, using: &random))
+        for zone in page.zones.compactMap(\.zone) {
+          guard !zone.isDeleted else {
+            known[zone.id.name] = nil
+            continue
+          }
+          let life = try #require(zone.syncToken.flatMap { ChangeToken(text: $0) }).incarnation
+          #expect(known[zone.id.name] ?? life == life, "zone \(zone.id.name)")
+          known[zone.id.name] = life
+        }
+        token = page.syncToken
+      }
+    }
   }
 }
