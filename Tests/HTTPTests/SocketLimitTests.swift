@@ -23,13 +23,18 @@ import Testing
     }
   }
 
+  private func head(_ count: Int, path: String = "/echo", from address: String? = nil) -> String {
+    let forwarded = address.map { "X-Forwarded-For: \($0)\r\n" } ?? ""
+    return "POST \(path) HTTP/1.1\r\nHost: a\r\n\(forwarded)Content-Length: \(count)\r\n\r\n"
+  }
+
+  private let large = [UInt8](repeating: 65, count: 900_000)
+
   @Test func largeBodiesAreTakenAsFarAsThereIsMemoryForThem() async throws {
     try await SocketTestServer.run {
       $0.bodyMemoryBytesMax = 4 << 20
       $0.countsLoopback = true
     } _: { server, port in
-      func head(_ count: Int) -> String { "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: \(count)\r\n\r\n" }
-      let large = [UInt8](repeating: 65, count: 900_000)
       // What is answered has given its memory back.
       for _ in 0..<6 {
         let client = SocketClient(port: port)
@@ -51,6 +56,78 @@ import Testing
       waiting.send([65])
       #expect(waiting.answer()?.body.count == large.count + 1)
     }
+  }
+
+  /// The handler goes on with a request whose client has left, and so does what it holds.
+  @Test func memoryOfABodyComesBackWhenItsHandlerIsDone() async throws {
+    try await SocketTestServer.run {
+      $0.bodyMemoryBytesMax = 1 << 20
+    } _: { server, port in
+      var left: SocketClient? = SocketClient(port: port)
+      left?.send(head(large.count, path: "/stubborn"))
+      left?.send(large)
+      #expect(await SocketTestServer.eventually { server.lot.count == 1 })
+      left = nil
+      #expect(await SocketTestServer.eventually { server.counters.connections == 0 })
+      func answer() -> Int? {
+        let client = SocketClient(port: port)
+        client.send(head(large.count))
+        client.send(large)
+        return client.answer()?.status
+      }
+      #expect(answer() == 503)
+      server.lot.wakeAll()
+      #expect(await SocketTestServer.eventually { server.counters.requestsUnderWay == 0 })
+      #expect(answer() == 200)
+    }
+  }
+
+  /// All of a machine's programs have one address, and a proxy on it speaks for many others.
+  @Test func bodiesOfThisMachineAreBoundedByTheWholeMemoryOnly() async throws {
+    try await SocketTestServer.run {
+      $0.bodyMemoryBytesMax = 3 << 20
+    } _: { server, port in
+      var parked: [SocketClient] = []
+      func park(from address: String?) async {
+        let client = SocketClient(port: port)
+        client.send(head(large.count, path: "/park", from: address))
+        client.send(large)
+        parked.append(client)
+      }
+      await park(from: nil)
+      await park(from: nil)
+      #expect(await SocketTestServer.eventually { server.lot.count == 2 })
+      await park(from: "192.0.2.1")
+      #expect(parked.last?.answer()?.status == 503, "a quarter for an address that a proxy names")
+      await park(from: nil)
+      #expect(await SocketTestServer.eventually { server.lot.count == 3 })
+      await park(from: nil)
+      #expect(parked.last?.answer()?.status == 503)
+      server.lot.wakeAll()
+      for client in parked[..<2] { #expect(client.answer()?.status == 200) }
+    }
+  }
+
+  @Test func firstPartOfEachBodyIsForNothingAndTheRoomBehindItsEndIsNot() throws {
+    let memory = BodyMemory(max: 100, perAddressMax: 60, countsLoopback: false)
+    let free = BodyMemory.freeBytes
+    let one = BodyShare(of: memory, for: "one")
+    try one.grow(to: free)
+    #expect(memory.total == 0)
+    try one.grow(to: free + 60)
+    #expect(memory.total == 60)
+    #expect(throws: HTTPRefusal.crowded) { try one.grow(to: free + 61) }
+    let here = BodyShare(of: memory, for: "127.0.0.1")
+    #expect(throws: HTTPRefusal.crowded) { try here.grow(to: free + 41) }
+    one.giveBack()
+    try here.grow(to: free + 100)
+    #expect(memory.total == 100)
+
+    var receiver = try BodyReceiver(
+      buffering: .length(300_000), limit: 1 << 20, chunkLimits: HTTPConfiguration().chunkLimits, began: .never)
+    var offset = 0
+    try receiver.take([UInt8](repeating: 65, count: 100_000).span, from: &offset)
+    #expect(receiver.bytesInMemory >= 200_000)
   }
 
   @Test(arguments: [

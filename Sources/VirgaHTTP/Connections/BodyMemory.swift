@@ -3,7 +3,7 @@ import Synchronization
 /// The memory that bodies of requests take, overall and for each address: a request is only looked at once its body is
 /// there, so whoever has no credentials can make the server keep as much as one who has.
 final class BodyMemory: Sendable {
-  /// What each body has for nothing; the limits of connections bound it.
+  /// What each body has for nothing, however large it gets; the limits of connections bound it.
   static let freeBytes = 65_536
 
   private struct State {
@@ -44,23 +44,28 @@ final class BodyMemory: Sendable {
   }
 }
 
-/// What one body has taken. It is given back with the last reference.
-final class BodyShare {
+/// What one body has taken: at first its connection's, then that of the request's task. It is given back with the last
+/// reference, or before.
+final class BodyShare: Sendable {
   private let memory: BodyMemory
   private let address: String
-  private var taken = 0
+  private let taken = Atomic<Int>(0)
 
   init(of memory: BodyMemory, for address: String) {
     self.memory = memory
     self.address = address
   }
 
-  deinit { memory.giveBack(taken, of: address) }
+  deinit { giveBack() }
 
+  /// - Precondition: Called by the connection alone.
   /// - Throws: 503 if there is no room for so many bytes.
   func grow(to count: Int) throws(HTTPRefusal) {
-    guard count > taken else { return }
-    guard memory.take(count - taken, for: address) else { throw .crowded }
-    taken = count
+    let missing = count - BodyMemory.freeBytes - taken.load(ordering: .relaxed)
+    guard missing > 0 else { return }
+    guard memory.take(missing, for: address) else { throw .crowded }
+    taken.add(missing, ordering: .relaxed)
   }
+
+  func giveBack() { memory.giveBack(taken.exchange(0, ordering: .relaxed), of: address) }
 }

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Memory grows with what has arrived: a length that a client only claims allocates nothing.
 struct BodyReceiver {
-  /// The first allocation for a body, as far as the client claims so much.
+  /// The first allocation for a body whose length the client claims, as far as it claims so much.
   private static let firstCapacity = 65_536
 
   private var framing: ParsedHead.Framing
@@ -42,7 +42,7 @@ struct BodyReceiver {
     file = try UploadFile(in: directory)
   }
 
-  var bytesInMemory: Int { bytes.count }
+  var bytesInMemory: Int { bytes.capacity }
 
   var isComplete: Bool {
     switch framing {
@@ -74,8 +74,10 @@ struct BodyReceiver {
       try file.append(data)
       return
     }
-    if let length, bytes.count + data.count > bytes.capacity {
-      bytes.reserveCapacity(Int(min(length, Int64(max(Self.firstCapacity, 2 * (bytes.count + data.count))))))
+    let count = bytes.count + data.count
+    if count > bytes.capacity {
+      let first = length == nil ? 0 : Self.firstCapacity
+      bytes.reserveCapacity(Int(min(length ?? limit, Int64(max(first, 2 * count)))))
     }
     data.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
   }

@@ -39,7 +39,7 @@ final class Connection: EventSource {
   var parser: RequestHeadParser
   var head: ParsedHead?
   var body: BodyReceiver?
-  /// What a large body takes of the server's memory, until its request is answered.
+  /// What a large body takes of the server's memory, until its request is handed over.
   var bodyShare: BodyShare?
   var task: Task<Void, Never>?
   var keepsAlive = true
@@ -114,8 +114,12 @@ final class Connection: EventSource {
     deadline = .never
     loop.counters.requests.add(1, ordering: .relaxed)
     let request = HTTPRequest(head: head.head, body: body, clientAddress: address)
+    // The handler may hold the body on when the client has left.
+    let share = bodyShare
+    bodyShare = nil
     task = loop.spawn { [service, loop, key] in
       let response = await service.handler.respond(to: request)
+      share?.giveBack()
       // The connection may be gone, and its place taken by another one with another key.
       guard let connection = loop.source(key) as? Connection else {
         response.whenDone?(false)
@@ -131,7 +135,6 @@ final class Connection: EventSource {
     loop.assertOnLoop()
     precondition(phase == .handling, "an answer to no request")
     task = nil
-    bodyShare = nil
     answer(response)
     goOn()
   }

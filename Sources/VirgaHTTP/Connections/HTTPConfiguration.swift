@@ -27,7 +27,8 @@ package struct HTTPConfiguration: Sendable {
   /// Whether the limits of an address also hold for this machine's own addresses, from where a proxy connects.
   package var countsLoopback = false
 
-  /// Memory that bodies under way may take, beyond the first 64 KB of each; those that do not fit are told to wait.
+  /// Memory that bodies of requests may take until the requests are answered, beyond the first 64 KB of each; those that
+  /// do not fit are told to wait.
   package var bodyMemoryBytesMax = 256 << 20
   /// The part of it that one address may take.
   package var bodyMemoryBytesPerAddressMax: Int { bodyMemoryBytesMax / 4 }
