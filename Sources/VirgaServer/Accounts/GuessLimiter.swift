@@ -19,9 +19,10 @@ package struct GuessLimiter: Sendable {
     return made.began + Limits.guessWindow - now
   }
 
-  /// Whether guesses are still held against an address. Those of the future were made before the clock was set back.
+  /// Whether guesses are still held against an address. Those of the far future were made before the clock was set back;
+  /// those of the near one count, since requests are not counted in the order in which they began.
   private func counts(_ made: Guesses, now: Timestamp) -> Bool {
-    made.began <= now && now < made.began + Limits.guessWindow
+    made.began <= now + Limits.guessWindow && now < made.began + Limits.guessWindow
   }
 
   package mutating func recordWrongGuess(from address: String, now: Timestamp) {

@@ -124,10 +124,10 @@ package struct PairingTable: Sendable {
 }
 
 extension PairingCode {
-  /// Whether a code that ends then still counts. A clock that is set back ends it, instead of letting it take up room for
-  /// as long as the clock was wrong.
+  /// Whether a code that ends then still counts. A clock that is set back far ends it, instead of letting it take up room
+  /// for as long as the clock was wrong. A small step ends none, nor does a request that began before the code was made.
   static func lives(until expires: Timestamp, now: Timestamp) -> Bool {
-    now < expires && expires <= now + Limits.pairingCodeAge
+    now < expires && expires <= now + Limits.pairingCodeAge * 2
   }
 }
 

@@ -70,6 +70,34 @@ import VirgaWire
     _ = try signIns.begin(request, ticket: "one more", address: "a", now: yesterday, random: &random)
   }
 
+  /// A clock is corrected by a step, and a request that began first may come to the tables last.
+  @Test(arguments: [Duration.milliseconds(1), .seconds(300)])
+  func smallStepOfTheClockEndsNothing(step: Duration) throws {
+    let before = start - step
+    var limiter = GuessLimiter()
+    for _ in 1..<Limits.wrongGuessesPerAddressMax { limiter.recordWrongGuess(from: "a", now: start) }
+    limiter.recordWrongGuess(from: "a", now: before)
+    #expect(limiter.wait(for: "a", now: before) == Limits.guessWindow + step)
+    #expect(limiter.wait(for: "a", now: start) == Limits.guessWindow)
+
+    var random = SystemRandom()
+    var pairings = PairingTable()
+    let code = try pairings.invite(to: "account", by: "phone", now: start, random: &random).code
+    _ = try pairings.invite(to: "account", by: "tablet", now: before, random: &random)
+    #expect(try pairings.state(of: code, madeBy: "phone", now: before) == .waiting)
+    let candidate = PairingTable.Candidate(id: "laptop", name: "laptop", publicKey: [])
+    #expect(try pairings.join(code: code, candidate: candidate, ticket: "t", now: before, isEqual: ==) == "t")
+    #expect(try pairings.outcome(for: "t", now: before).account == "account")
+
+    var signIns = SignInTable()
+    let request = SignInTable.Request(
+      container: "iCloud.a", tokenDigest: "", tokenName: nil, origin: nil, callback: nil)
+    let shown = try signIns.begin(request, ticket: "t", address: "a", now: start, random: &random).code
+    _ = try signIns.begin(request, ticket: "u", address: "a", now: before, random: &random)
+    #expect(try signIns.state(of: "t", now: before) == .waiting)
+    #expect(try signIns.request(of: shown, now: before, isEqual: ==) == request)
+  }
+
   // MARK: Pairing codes
 
   @Test func serverHoldsSoManyCodesAndNoMore() throws {
