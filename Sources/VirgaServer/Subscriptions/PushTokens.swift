@@ -156,14 +156,19 @@ extension Service {
     let (container, environment) = (context.endpoint.container, context.endpoint.environment)
     let new = PushToken(
       token: token, apnsEnvironment: request.apnsEnvironment, context: context, clientID: request.clientID)
-    let others = try PushToken.all(of: user, container: container, environment: environment, in: transaction)
+    let all = try PushToken.all(of: user, container: container, environment: environment, in: transaction)
       .filter { $0.token != token }
       .sorted { ($0.created, $0.token) < ($1.created, $1.token) }
+    // A device's removal does not find those of a container without any database.
+    let ended = try all.filter { token in
+      try token.endsWith.map { try Accounts().isRemoved(DeviceID($0), in: transaction) } ?? false
+    }
+    let others = all.filter { !ended.contains($0) }
     let ofClient = others.filter { $0.clientID == new.clientID && $0.device == new.device }
     var surplus = Array(ofClient.dropLast(Limits.pushTokensPerClientMax - 1))
     let rest = others.filter { !surplus.contains($0) }
     surplus += rest.dropLast(Limits.pushTokensPerUserMax - 1)
-    for token in surplus { try token.remove(in: transaction) }
+    for token in ended + surplus { try token.remove(in: transaction) }
     try transaction.put(
       new.entity(owner: PushToken.owner(user, container: container, environment: environment)))
   }

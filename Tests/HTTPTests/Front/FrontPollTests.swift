@@ -244,7 +244,9 @@ import VirgaWire
     let world = try await FrontWorld()
     let (session, device) = try await world.secondDevice()
     let request = PushTokenRequest(apnsEnvironment: "development", clientID: "watcher")
-    guard case .pushToken(let reply) = try await world.call(.tokensCreate(request), session: session) else { return }
+    guard case .pushToken(let reply) = try await world.call(.tokensCreate(request), session: session) else {
+      throw StoreError.damaged("tokens/create answers with something else")
+    }
     try await world.remove(device)
     #expect(try await pushTokens(world).count == 1)
     #expect(try await world.send("GET", try world.target(of: reply.webcourierURL)).status == 404)
@@ -261,6 +263,9 @@ import VirgaWire
         _ = try Service().write(.tokensCreate(request), in: transaction, context: &context)
       }
     }
+    // The next one that is made clears it away.
+    let own = try await world.makePushTarget()
+    #expect(try await pushTokens(world).map(\.key) == [own.split(separator: "/").last.map(String.init)])
   }
 
   @Test func anUnknownTokenIsNotFound() async throws {
