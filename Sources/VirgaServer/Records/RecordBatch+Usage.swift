@@ -40,29 +40,30 @@ extension RecordBatch {
     for entry in entries { added += try addedBytes(by: entry.outcome) }
     for name in cascaded {
       guard let row = zone.row, let record = try transaction.record(name, in: row), !record.isDeleted else { continue }
-      added -= try bytes(of: record)
+      added -= try record.bytes()
     }
-    for share in endedShares { added -= try bytes(of: share) }
+    for share in endedShares { added -= try share.bytes() }
     return added
   }
 
   private func addedBytes(by outcome: Outcome) throws -> Int64 {
     switch outcome {
     case .save(let save):
-      let old = try save.previous.map { $0.isDeleted ? 0 : try bytes(of: $0) } ?? 0
+      let old = try save.previous.map { $0.isDeleted ? 0 : try $0.bytes() } ?? 0
       return save.record.jsonBytes + save.assetBytes - old
-    case .delete(let record): return -(try bytes(of: record))
+    case .delete(let record): return -(try record.bytes())
     case .leave, .nothing, .failure: return 0
     }
-  }
-
-  private func bytes(of record: StoredRecord) throws -> Int64 {
-    guard record.hasAssets else { return record.jsonBytes }
-    return record.jsonBytes + (try seal.fields(of: record).assetBytes)
   }
 }
 
 extension StoredRecord {
   /// Of a share, its participants too.
   var jsonBytes: Int64 { Int64(fieldsJSON.count + unknownMembers.count) }
+
+  /// What the live record takes, with its assets.
+  func bytes() throws -> Int64 {
+    guard hasAssets else { return jsonBytes }
+    return jsonBytes + (try plainFields().assetBytes)
+  }
 }

@@ -114,10 +114,8 @@ extension RecordBatch {
 
   private mutating func bury(_ record: StoredRecord, row: inout ZoneRow, context: CallContext) throws {
     row.sequence += 1
-    var tombstone = StoredRecord(
-      name: record.name, type: record.type, sequence: row.sequence, created: record.created,
-      modified: context.stamp(by: access.user ?? .defaultOwner, after: record.modified), fieldsJSON: Array("{}".utf8))
-    tombstone.isDeleted = true
+    let modified = context.stamp(by: access.user ?? .defaultOwner, after: record.modified)
+    let tombstone = record.tombstone(sequence: row.sequence, modified: modified)
     try transaction.put(tombstone, in: row, replacing: record, keepsVersion: true)
     events.append(RecordEvent(.deleted, record))
   }

@@ -74,10 +74,8 @@ extension WriteTransaction {
 
   private func bury(_ record: StoredRecord, in zone: inout ZoneRow, context: CallContext) throws {
     zone.sequence += 1
-    var tombstone = StoredRecord(
-      name: record.name, type: record.type, sequence: zone.sequence, created: record.created,
-      modified: context.stamp(by: record.modified.user, after: record.modified), fieldsJSON: Array("{}".utf8))
-    tombstone.isDeleted = true
+    let modified = context.stamp(by: record.modified.user, after: record.modified)
+    let tombstone = record.tombstone(sequence: zone.sequence, modified: modified)
     zone.usedBytes -= try record.bytes()
     // Versions of old may hold what has no place any more, but this one should not.
     try put(tombstone, in: zone, replacing: record, keepsVersion: false)
@@ -179,12 +177,6 @@ extension WriteTransaction {
 }
 
 extension StoredRecord {
-  /// What the live record takes, with its assets.
-  fileprivate func bytes() throws -> Int64 {
-    guard hasAssets else { return jsonBytes }
-    return jsonBytes + (try plainFields().assetBytes)
-  }
-
   /// Drops fields as they are stored, sealed or not, and finds out again what the others claim and refer to.
   fileprivate mutating func drop(_ names: Set<FieldName>) throws {
     fieldsJSON = try reading(fieldsJSON) { stored in
@@ -194,12 +186,12 @@ extension StoredRecord {
     (assetChecksums, references) = try plainFields().claims(parent: parent)
   }
 
-  /// The fields without the encrypted ones, whose values are not what their types say, and are neither references nor
-  /// assets.
-  private func plainFields() throws -> Fields {
+  /// The fields without the sealed ones, whose values are not what their types say. Encrypted fields hold neither
+  /// references nor assets.
+  func plainFields() throws -> Fields {
     try reading(fieldsJSON) { stored in
-      let json = FieldSeal.isSealed(stored) ? Array(stored.dropFirst()) : stored
-      return try Fields(json: fields(of: json) { !$0.isEncrypted })
+      guard FieldSeal.isSealed(stored) else { return try Fields(json: stored) }
+      return try Fields(json: fields(of: Array(stored.dropFirst())) { !$0.isEncrypted })
     }
   }
 

@@ -131,6 +131,14 @@ public struct StoredRecord: Hashable, Sendable {
     hasAssets = false
     hasReferences = false
   }
+
+  /// What is kept of the record for readers once it is deleted.
+  func tombstone(sequence: Int64, modified: RecordStamp) -> StoredRecord {
+    var tombstone = StoredRecord(
+      name: name, type: type, sequence: sequence, created: created, modified: modified, fieldsJSON: Array("{}".utf8))
+    tombstone.isDeleted = true
+    return tombstone
+  }
 }
 
 /// A reference that the store indexes by its target.
