@@ -39,9 +39,9 @@ struct AssetUploads: Sendable {
       guard !part.isEmpty else { continue }
       let urls: [String]
       do { urls = try await Self.addresses(for: part, in: zone, of: database) } catch let error as CKError
-        where error.isAboutZone
+        where error.code == .permissionFailure || error.code == .quotaExceeded
       {
-        // What has no assets may go on: a deletion makes space.
+        // What has no assets may go on: a deletion makes space. Any other error is that of the whole zone.
         for job in part { faults[job.id] = error }
         continue
       }

@@ -64,6 +64,27 @@ extension TestServer {
     #expect((try? results.deleteResults[note("old").recordID]?.get()) != nil)
   }
 
+  /// Also of what has no assets, which goes in a request after theirs.
+  @Test(arguments: [("zoneNotFound", CKError.Code.zoneNotFound), ("purgeZone", .userDeletedZone)], [true, false])
+  func aZoneThatIsGoneIsTheErrorOfAllThatWasToGoThere(
+    reason: (name: String, code: CKError.Code), atomically: Bool
+  ) async throws {
+    _ = try await database.save(note("old"))
+    if reason.name == "purgeZone" {
+      try server.plan(#"{"when": {"operation": "assets/upload", "call": 1}, "do": {"purgeZone": true}}"#)
+    } else {
+      _ = try await database.deleteRecordZone(withID: zone)
+    }
+    let photo = note("photo")
+    photo["file"] = CKAsset(fileURL: try server.folder.file("photo", [1, 2, 3]))
+    let plain = note("plain")
+    let results = try await database.modifyRecords(
+      saving: [photo, plain], deleting: [note("old").recordID], atomically: atomically)
+    #expect(code(of: results.saveResults[photo.recordID]) == reason.code)
+    #expect(code(of: results.saveResults[plain.recordID]) == reason.code)
+    #expect(code(of: results.deleteResults[note("old").recordID]) == reason.code)
+  }
+
   @Test func theWaitReachesTheApp() async throws {
     try server.plan(#"{"when": {"operation": "records/modify"}, "do": {"throttle": 13}}"#)
     do {
