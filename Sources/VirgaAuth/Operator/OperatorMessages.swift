@@ -118,6 +118,42 @@ package enum OperatorMessages {
     package init(roles: [String]) { self.roles = roles }
   }
 
+  /// The answer to `GET account-copy` and the body of its `POST`: what an account consists of besides its data. The keys are
+  /// sealed to its devices.
+  package struct AccountCopy: Codable, Hashable, Sendable {
+    package struct Device: Codable, Hashable, Sendable {
+      package var name: String
+      /// Base64 of DER; the device's id follows from it.
+      package var publicKey: String
+      package var enrolled: Timestamp
+
+      package init(name: String, publicKey: String, enrolled: Timestamp) {
+        self.name = name
+        self.publicKey = publicKey
+        self.enrolled = enrolled
+      }
+    }
+
+    package var account: AccountID
+    package var created: Timestamp
+    package var devices: [Device]
+    package var keys: [KeyMessages.Item]
+
+    package init(account: AccountID, created: Timestamp, devices: [Device], keys: [KeyMessages.Item]) {
+      self.account = account
+      self.created = created
+      self.devices = devices
+      self.keys = keys
+    }
+  }
+
+  /// The answer to `POST account-copy`.
+  package struct Restored: Codable, Hashable, Sendable {
+    /// Whether the account's keys are those of the copy: it has not begun anew since.
+    package var hasSameKeys: Bool
+    package init(hasSameKeys: Bool) { self.hasSameKeys = hasSameKeys }
+  }
+
   /// The answer to a call that has nothing to say.
   package struct Done: Codable, Hashable, Sendable {
     package init() {}

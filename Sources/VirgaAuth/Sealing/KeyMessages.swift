@@ -2,6 +2,9 @@ package import VirgaModel
 
 /// Requests and answers of `POST /virga/1/keys`: what devices keep on the server for each other, which is ciphertext to it.
 package enum KeyMessages {
+  /// Where the name of an account's first key lies.
+  package static let first = "first"
+
   /// A zone whose keys are asked for. Without an owner it is the caller's own.
   package struct Zone: Codable, Hashable, Sendable {
     package var container: ContainerID
@@ -43,7 +46,7 @@ package enum KeyMessages {
     }
   }
 
-  /// The answer to `POST /virga/1/keys/reset`: how many zones went.
+  /// The answer to `POST /virga/1/keys/reset`: how many zones went. The request is one that adds to the account's list.
   package struct Reset: Codable, Hashable, Sendable {
     package var zones: Int
     package init(zones: Int) { self.zones = zones }

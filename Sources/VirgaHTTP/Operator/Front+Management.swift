@@ -5,7 +5,7 @@ extension Front {
   /// The names after `/virga/1/` that are calls of the operator, and their methods; one stands for all that lie below it.
   private static let managementMethods: [String: [String]] = [
     "faults": ["GET", "PUT", "DELETE"], "operate": ["POST"], "history": ["GET"], "zone-records": ["GET"],
-    "roles": ["GET", "PUT"], "leave-shares": ["POST"],
+    "roles": ["GET", "PUT"], "leave-shares": ["POST"], "account-copy": ["GET", "POST"], "zone-keys": ["GET", "POST"],
   ]
 
   static func isManagement(_ name: Substring) -> Bool {
@@ -45,6 +45,10 @@ extension Front {
     case ("POST", "leave-shares"): return try await leaveShares(head)
     case ("GET", "roles"): return try await roles(head)
     case ("PUT", "roles"): return try await setRoles(head, body: body)
+    case ("GET", "account-copy"): return try await accountCopy(head)
+    case ("POST", "account-copy"): return try await restoreAccount(body)
+    case ("GET", "zone-keys"): return try await zoneKeys(head)
+    case ("POST", "zone-keys"): return try await addZoneKeys(head, body: body)
     case ("GET", "zone-records"): return try await zoneRecords(head, uuid: uuid)
     default: throw ServiceError(.notFound, "\(head.method) /virga/1/\(name) is not a call of this server")
     }

@@ -81,7 +81,7 @@ extension Front {
     return Array("{}".utf8)
   }
 
-  private func userContext(_ head: HTTPRequestHead) throws -> (UserName, CallContext) {
+  func userContext(_ head: HTTPRequestHead) throws -> (UserName, CallContext) {
     let context = try operatorContext(QueryParameters(of: head), .recordsModify, head)
     guard let user = context.principal.user else { throw ServiceError.badRequest("user is missing") }
     return (user, context)

@@ -76,6 +76,19 @@ package struct Accounts: Sendable {
     return device
   }
 
+  /// Makes an account again that was here once, or elsewhere, with its devices. One that is here stays as it is.
+  /// - Throws: `EXISTS` if none of the devices is free to be in it.
+  package func restore(
+    _ id: AccountID, created: Timestamp, _ devices: [Device], in transaction: any WriteTransaction
+  ) throws {
+    guard try transaction.entity(.account, key: id.rawValue) == nil else { return }
+    let free = try devices.filter { try device($0.id, in: transaction) == nil }
+    guard !free.isEmpty else { throw ServiceError(.exists, AccountReason.devicesElsewhere) }
+    let account = Account(id: id, created: created)
+    try transaction.put(try Entity(.account, key: account.id.rawValue, owner: Self.listedAccounts, encoding: account))
+    for device in free { try add(device, in: transaction) }
+  }
+
   /// Adds a device to an existing account. Asking again for the same device changes nothing.
   /// - Throws: `AUTHENTICATION_FAILED` if the device was removed, `EXISTS` if it belongs to another account.
   package func add(_ device: Device, in transaction: any WriteTransaction) throws {

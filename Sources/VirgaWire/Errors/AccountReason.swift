@@ -3,6 +3,7 @@ package enum AccountReason {
   package static let noCredentials = "no auth method found"
   package static let sessionEnded = "session is not valid or has ended"
   package static let deviceUnknown = "device is not enrolled on this server"
+  package static let devicesElsewhere = "the account is not here, and each of its devices has been in another one here"
   package static let deviceRemoved = "device was removed from its account"
   package static let deviceHasAccount = "device belongs to another account"
   package static let deviceNotFound = "account has no such device"

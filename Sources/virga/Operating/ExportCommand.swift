@@ -43,9 +43,15 @@ enum ExportCommand {
         databases += try await Reader(access: access, container: container, environment: environment, user: user).all()
       }
     }
+    var account: Any = NSNull()
+    if let name = person.account {
+      account = try ProtocolJSON.object(
+        try await access.send("GET", "account-copy", query: [(name: "account", value: name)]))
+    }
     let assets = try copyAssets(of: databases, from: copy, to: target)
     let export: [String: Any] = [
       "format": format, "account": person.account ?? "", "devices": person.devices.sorted(), "databases": databases,
+      "accountCopy": account,
     ]
     do {
       try Data(ProtocolJSON.text(export).utf8).write(to: URL(fileURLWithPath: target + "/export.json"))
@@ -71,7 +77,8 @@ enum ExportCommand {
       for zone in try await call("private", "zones/list", [:])["zones"] as? [[String: Any]] ?? [] {
         guard let id = zone["zoneID"] as? [String: Any], let name = id["zoneName"] as? String else { continue }
         let records = try await records(of: name)
-        if name != ZoneName.default.rawValue || !records.isEmpty { zones.append(["zone": name, "records": records]) }
+        guard name != ZoneName.default.rawValue || !records.isEmpty else { continue }
+        zones.append(["zone": name, "records": records, "keys": try await keys(of: name)])
       }
       let subscriptions = try await subscriptions(in: "private")
       if !zones.isEmpty || !subscriptions.isEmpty {
@@ -110,6 +117,19 @@ enum ExportCommand {
       ]
       let answer = try ProtocolJSON.object(try await access.send("GET", "zone-records", query: query))
       return answer["records"] as? [[String: Any]] ?? []
+    }
+
+    /// The keys of a zone, sealed, without what is between its owner and those it is shared with: an import is not shared.
+    private func keys(of zone: String) async throws -> [[String: Any]] {
+      let query = [
+        (name: "container", value: container), (name: "environment", value: environment.rawValue),
+        (name: "user", value: user), (name: "zone", value: zone),
+      ]
+      let answer = try ProtocolJSON.object(try await access.send("GET", "zone-keys", query: query))
+      return (answer["items"] as? [[String: Any]] ?? []).filter { item in
+        let name = item["name"] as? String ?? ""
+        return name.hasPrefix("key/") || name.hasPrefix("before/")
+      }
     }
 
     private func call(_ database: String, _ operation: String, _ body: [String: Any]) async throws -> [String: Any] {

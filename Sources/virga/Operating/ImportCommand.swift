@@ -11,8 +11,10 @@ enum ImportCommand {
     options: [.init(name: "--user", value: "USER", help: "The account that they are saved for.")]
       + OperatorAccess.options,
     notes: """
-      Shares are left out and named: share again what is to be shared. What cannot be saved is named as well, and all else is
-      saved.
+      For the account of the export, its keys of encrypted values come back with them, and the account and its devices as well
+      where they are not there any more. For another account, records are left out and named that hold values which a device
+      encrypted: nobody there could read them. Shares are left out and named too: share again what is to be shared. What
+      cannot be saved is named as well, and all else is saved.
 
       \(OperatorAccess.notes)
       """)
@@ -25,10 +27,17 @@ enum ImportCommand {
     if arguments.wantsHelp { return Terminal.print(spec.help) }
     guard let user = arguments.value("--user") else { throw Failure.usage(spec.name, "--user is missing") }
     let folder = arguments.operands[0]
-    let databases = try databases(ofExport: folder)
+    let export = try Self.export(in: folder)
+    let databases = export["databases"] as? [[String: Any]] ?? []
+    // A user is another one in each container, and an account's on each server.
+    let account = export["account"] as? String ?? ""
+    let isOwn = !account.isEmpty && (user == account || databases.contains { $0["user"] as? String == user })
     let access = try await OperatorAccess(arguments)
     defer { access.close() }
-    let writers = databases.map { Writer(access: access, folder: folder, database: $0, user: user) }
+    let hasKeys = isOwn ? try await restoreAccount(export, access) : false
+    let writers = databases.map {
+      Writer(access: access, folder: folder, database: $0, user: isOwn ? account : user, bringsKeys: hasKeys)
+    }
     // Before anything is saved: a name that is nobody's would make a person.
     for writer in writers { try await writer.checkUser() }
     var report = Report()
@@ -39,13 +48,28 @@ enum ImportCommand {
         "Not imported, since it cannot be another's: share again what is to be shared.\n"
           + report.omissions.map { "  \($0)" }.joined(separator: "\n"))
     }
+    if !report.unreadable.isEmpty {
+      let way = isOwn ? "" : " Import them for the account that they are of: --user \(account)."
+      Terminal.complain(
+        "Not imported, since no device of the account has the key of the values that a device encrypted in them.\(way)\n"
+          + report.unreadable.map { "  \($0)" }.joined(separator: "\n"))
+    }
     guard report.failures.isEmpty else {
       throw Failure(
         .failed, "not all could be imported:\n" + report.failures.map { "  \($0)" }.joined(separator: "\n"))
     }
   }
 
-  private static func databases(ofExport folder: String) throws(Failure) -> [[String: Any]] {
+  /// Makes the export's account again if it is not there, and puts its keys back.
+  /// - Returns: Whether the account goes on with the keys of the export.
+  private static func restoreAccount(_ export: [String: Any], _ access: OperatorAccess) async throws -> Bool {
+    guard let copy = export["accountCopy"] as? [String: Any] else { return false }
+    let answer = try ProtocolJSON.object(
+      try await access.send("POST", "account-copy", query: [], body: ProtocolJSON.bytes(copy)))
+    return answer["hasSameKeys"] as? Bool ?? false
+  }
+
+  private static func export(in folder: String) throws(Failure) -> [String: Any] {
     let path = folder + "/export.json"
     guard let data = FileManager.default.contents(atPath: path) else {
       throw Failure(.unreadable, "\(path) cannot be read")
@@ -56,7 +80,7 @@ enum ImportCommand {
     guard let export = object as? [String: Any], export["format"] as? String == ExportCommand.format else {
       throw Failure(.damaged, "\(path) is no export that this version knows")
     }
-    return export["databases"] as? [[String: Any]] ?? []
+    return export
   }
 
   /// What came of it.
@@ -65,6 +89,8 @@ enum ImportCommand {
     var count = 0
     /// What is left out on purpose.
     var omissions: [String] = []
+    /// Records with values that nobody could open.
+    var unreadable: [String] = []
     var failures: [String] = []
 
     /// Does a part of the work, and notes if the server or the export refuses it. What stands against all of the work
@@ -84,6 +110,8 @@ enum ImportCommand {
     let folder: String
     let database: [String: Any]
     let user: String
+    /// Whether the export's keys of encrypted values are put back.
+    let bringsKeys: Bool
 
     private func part(_ name: String) -> String { database[name] as? String ?? "" }
     private var name: String { "\(part("container"))/\(part("environment"))/\(part("database"))" }
@@ -102,7 +130,8 @@ enum ImportCommand {
             let answer = try await call("zones/modify", ["operations": [operation]])
             if let reason = reasons(answer["zones"]).first ?? nil { throw Failure(.failed, reason) }
           }
-          try await save(records, zone: zoneName, &report)
+          let keys = try await keys(of: zone, named: zoneName)
+          try await save(records, zone: zoneName, having: keys, &report)
         }
       }
       var subscriptions = (database["subscriptions"] as? [[String: Any]] ?? [])[...]
@@ -111,6 +140,22 @@ enum ImportCommand {
         subscriptions = subscriptions.dropFirst(part.count)
         try await report.attempt("\(name) subscriptions") { try await save(part, &$0) }
       }
+    }
+
+    /// The names of the keys that devices have or will find in a zone.
+    private func keys(of zone: [String: Any], named name: String) async throws -> Set<KeyID> {
+      guard part("database") == "private" else { return [] }
+      let query = query + [(name: "zone", value: name)]
+      let items = bringsKeys ? zone["keys"] as? [[String: Any]] ?? [] : []
+      let answer = try ProtocolJSON.object(
+        items.isEmpty
+          ? try await access.send("GET", "zone-keys", query: query)
+          : try await access.send("POST", "zone-keys", query: query, body: ProtocolJSON.bytes(["items": items])))
+      return Set(
+        (answer["items"] as? [[String: Any]] ?? []).compactMap { item in
+          let parts = (item["name"] as? String ?? "").split(separator: "/").map(String.init)
+          return parts.count == 3 && parts[0] == "key" ? KeyID(parts[2]) : nil
+        })
     }
 
     private func save(_ subscriptions: ArraySlice<[String: Any]>, _ report: inout Report) async throws {
@@ -132,9 +177,15 @@ enum ImportCommand {
     }
 
     /// Records that refer to others may come before them: they are tried again once the others are there.
-    private func save(_ records: [[String: Any]], zone: String, _ report: inout Report) async throws {
+    private func save(
+      _ records: [[String: Any]], zone: String, having keys: Set<KeyID>, _ report: inout Report
+    ) async throws {
       var waiting: [[String: Any]] = []
       for record in records where !isLeftOut(record, zone: zone, &report) {
+        if needsKey(record, otherThan: keys) {
+          report.unreadable.append(place(record, zone))
+          continue
+        }
         try await report.attempt(place(record, zone)) { _ in
           waiting.append(try await prepared(record, zone: zone))
         }
@@ -182,6 +233,16 @@ enum ImportCommand {
         if !fields.isEmpty { report.omissions.append("\(place(record, zone)) (a user's own record)") }
         return true
       default: return false
+      }
+    }
+
+    /// Whether a device encrypted a value of the record under a key that is not among these.
+    private func needsKey(_ record: [String: Any], otherThan keys: Set<KeyID>) -> Bool {
+      (record["fields"] as? [String: [String: Any]] ?? [:]).values.contains { field in
+        guard (field["type"] as? String)?.hasPrefix("ENCRYPTED_") == true, let text = field["value"] as? String,
+          let head = Base64.decode(text).flatMap({ SealedValueHead($0) })
+        else { return false }
+        return !keys.contains(head.key)
       }
     }
 
@@ -237,14 +298,21 @@ enum ImportCommand {
       return object
     }
 
+    private var query: [(name: String, value: String)] {
+      [
+        (name: "container", value: part("container")), (name: "environment", value: part("environment")),
+        (name: "user", value: user),
+      ]
+    }
+
     private func call(
       _ operation: String, _ body: [String: Any], in database: String? = nil
     ) async throws -> [String: Any] {
-      let query = [
-        (name: "container", value: part("container")), (name: "environment", value: part("environment")),
-        (name: "database", value: database ?? part("database")), (name: "user", value: user),
-        (name: "userMustExist", value: "true"), (name: "operation", value: operation),
-      ]
+      let query =
+        query + [
+          (name: "database", value: database ?? part("database")), (name: "userMustExist", value: "true"),
+          (name: "operation", value: operation),
+        ]
       return try ProtocolJSON.object(
         try await access.send("POST", "operate", query: query, body: ProtocolJSON.bytes(body)))
     }
