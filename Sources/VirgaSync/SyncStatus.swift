@@ -37,6 +37,8 @@ package struct SyncStatus: Sendable {
   package var recordsSent: Int
   /// Zones that changed and are not read to their end.
   package var unfetchedZones: Int
+  /// Zones that hold values whose keys have not come.
+  package var keylessZones: Int
   package var isPushChannelUp: Bool
 }
 
@@ -52,7 +54,8 @@ extension SyncMachine {
       failedRecords: troubles.map { SyncStatus.Failure(failure: $0.value.failure, record: $0.key) },
       nextSend: isAutomatic && hasChangesToSend ? schedule.send.start : nil, nextFetch: schedule.fetch.start,
       recordsFetched: progress.recordsFetched, recordsSent: progress.recordsSent,
-      unfetchedZones: state.unfetchedZones.count, isPushChannelUp: isPushChannelUp)
+      unfetchedZones: state.unfetchedZones.count, keylessZones: state.keylessZones.count,
+      isPushChannelUp: isPushChannelUp)
   }
 
   private var activity: SyncStatus.Activity {

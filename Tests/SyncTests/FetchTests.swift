@@ -50,11 +50,41 @@ import VirgaSync
     }
     for _ in 0..<2 {
       #expect(world.fetch() == .some(nil))
-      #expect(world.machine.state.unfetchedZones == [diary])
+      #expect(world.machine.state.unfetchedZones.isEmpty && world.machine.state.keylessZones == [diary])
     }
     lacksKeys = false
     #expect(world.fetch() == .some(nil))
-    #expect(world.machine.state.unfetchedZones.isEmpty)
+    #expect(world.machine.state.unfetchedZones.isEmpty && world.machine.state.keylessZones.isEmpty)
+  }
+
+  @Test func keysThatDoNotComeAreAskedForLessAndLessOftenAndAfterEachLaunch() throws {
+    let answer: (SyncStep) -> SyncEvent = { step in
+      switch step {
+      case .fetchDatabase(nil): .databasePage(.success(DatabasePage(modified: [diary], token: "d1")))
+      case .fetchZone(let zone, let token):
+        .zonePage(.success(ZonePage(zone: zone, count: token == nil ? 1 : 0, token: "1", lacksKeys: true)))
+      default: MachineWorld.success(step)
+      }
+    }
+    func times(_ world: MachineWorld) -> [Timestamp] {
+      world.steps.compactMap { if case .fetchZone = $0.step { $0.time } else { nil } }
+    }
+    var world = MachineWorld(automatic: true, answer: answer)
+    world.handle(.start)
+    world.pass(.seconds(6 * 3_600))
+    let asked = times(world)
+    #expect((10...35).contains(asked.count), "\(asked.count)")
+    let gaps = zip(asked, asked.dropFirst()).map { $1.milliseconds - $0.milliseconds }
+    #expect(try #require(gaps.first) < 200_000 && gaps.suffix(5).allSatisfy { (900_000...1_000_000).contains($0) })
+    #expect(world.machine.status.unfetchedZones == 0 && world.machine.status.keylessZones == 1)
+    // A change on the server is read at once, and a call of the app asks at once.
+    #expect(world.fetch() == .some(nil))
+    #expect(times(world).count == asked.count + 1)
+    let state = try JSONDecoder().decode(SyncState.self, from: try JSONEncoder().encode(world.machine.state))
+    var next = MachineWorld(state: state, automatic: true, answer: answer)
+    next.handle(.start)
+    next.pass(.seconds(10))
+    #expect(times(next).count == 1)
   }
 
   /// C118: whatever was reported last, the next process goes on from there.

@@ -50,6 +50,9 @@ extension CKSyncEngine {
     public let recordsSent: Int
     /// Zones that changed on the server and are not read to their end.
     public let unfetchedZones: Int
+    /// Zones that are read, and hold encrypted values whose keys this device does not have, or does not have yet. They are
+    /// asked for again, less and less often, and at once by `fetchChanges()`.
+    public let zonesWaitingForKeys: Int
     /// Whether pushes can reach the engine; if not, it fetches at shorter intervals.
     public let receivesPushes: Bool
 
@@ -67,7 +70,8 @@ extension CKSyncEngine {
       return gaps
     }
 
-    /// Whether nothing waits and nothing is wrong, as far as is known here.
+    /// Whether nothing waits and nothing is wrong, as far as is known here. Keys that have not come are no work that
+    /// the engine could do: see `zonesWaitingForKeys`.
     public var isUpToDate: Bool {
       activity == .idle && pendingSaves + pendingDeletions + pendingDatabaseChanges == 0 && !hasPendingUntrackedChanges
         && fetchError == nil && sendError == nil && failedRecords.isEmpty && unfetchedZones == 0 && lastFetch != nil
@@ -101,6 +105,7 @@ extension CKSyncEngine.Status {
     recordsFetched = status.recordsFetched
     recordsSent = status.recordsSent
     unfetchedZones = status.unfetchedZones
+    zonesWaitingForKeys = status.keylessZones
     receivesPushes = status.isPushChannelUp
   }
 

@@ -275,6 +275,7 @@ extension SyncMachine {
     state.reset(to: user)
     troubles.removeAll()
     announcedRereads = []
+    keyWaits = [:]
     noteStateChange()
   }
 

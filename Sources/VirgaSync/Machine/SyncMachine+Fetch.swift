@@ -116,6 +116,7 @@ extension SyncMachine {
   /// that precedes: what it holds of the zone and is not named until the next end without an error is gone.
   private mutating func queueReread(_ zone: ZoneID) {
     state.zoneTokens[zone] = nil
+    state.noteUnfetched(zone)
     state.rereadZones.insert(zone)
     announcedRereads.insert(zone)
     noteStateChange()
@@ -162,7 +163,9 @@ extension SyncMachine {
       run?.reportsNow = true
     }
     guard !page.moreComing else { return }
-    let unfetched = state.unfetchedZones
+    let unfetched =
+      state.unfetchedZones
+      + state.keylessZones.filter { !state.unfetchedZones.contains($0) && isAskedForKeys($0, work) }
     updateFetch { work in
       work.isDatabaseRead = true
       work.listingToken = nil
@@ -172,6 +175,13 @@ extension SyncMachine {
     }
   }
 
+  /// Whether a zone is read for the keys that it lacked. Keys come without a sign, and may never come.
+  private func isAskedForKeys(_ zone: ZoneID, _ work: FetchWork) -> Bool {
+    guard work.context.call == nil, let wait = keyWaits[zone] else { return true }
+    // A clock that was set back does not make it longer.
+    return wait.end <= now || now + wait.length < wait.end
+  }
+
   private mutating func store(_ page: ZonePage) {
     if state.zoneTokens[page.zone] != page.token {
       state.zoneTokens[page.zone] = page.token
@@ -179,7 +189,15 @@ extension SyncMachine {
     }
     if page.count > 0 { run?.reportsNow = true }
     guard !page.moreComing else { return }
-    state.unfetchedZones.removeAll { $0 == page.zone && !page.lacksKeys }
+    state.unfetchedZones.removeAll { $0 == page.zone }
+    state.keylessZones.removeAll { $0 == page.zone }
+    if page.lacksKeys {
+      state.keylessZones.append(page.zone)
+      let length = keyWaits[page.zone].map { min($0.length * 2, policy.keyWaitMax) } ?? policy.keyWait
+      keyWaits[page.zone] = KeyWait(length: length, end: now + length)
+    } else {
+      keyWaits[page.zone] = nil
+    }
     state.rereadZones.remove(page.zone)
     announcedRereads.remove(page.zone)
     noteStateChange()

@@ -23,6 +23,8 @@ package struct SyncMachine: Sendable {
   var isPushChannelUp = false
   /// Zones whose second reading was announced by this process; see `SyncState.rereadZones`.
   var announcedRereads: Set<ZoneID> = []
+  /// When the zones of `SyncState.keylessZones` are asked for again; those that are not here, at once.
+  var keyWaits: [ZoneID: KeyWait] = [:]
 
   // Set anew by each event.
   var now = Timestamp(milliseconds: 0)
@@ -48,6 +50,11 @@ package struct SyncMachine: Sendable {
     var heldUntil: Timestamp?
     /// Whether the present run held it, so that not even a call of the app tries it again now.
     var isHeldForRun = false
+  }
+
+  struct KeyWait: Sendable {
+    var length: Duration
+    var end: Timestamp
   }
 
   struct Progress: Sendable {

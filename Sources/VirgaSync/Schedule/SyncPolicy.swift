@@ -17,6 +17,10 @@ package struct SyncPolicy: Sendable {
   /// Between fetches while pushes can arrive, and while they cannot: a push is a hint, never the only trigger.
   package var pollInterval: Duration = .seconds(300)
   package var pollIntervalWithoutPush: Duration = .seconds(60)
+  /// How long a zone is left alone whose keys had not come, unless it changes or the app asks; it doubles each time up to the
+  /// maximum.
+  package var keyWait: Duration = .seconds(60)
+  package var keyWaitMax: Duration = .seconds(900)
   /// The wait after the first failure; it doubles with each further one up to the maximum.
   package var backoff: Duration = .seconds(1)
   package var backoffMax: Duration = .seconds(300)

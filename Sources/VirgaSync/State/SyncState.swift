@@ -14,6 +14,8 @@ package struct SyncState: Sendable {
   package internal(set) var zoneTokens: [ZoneID: String] = [:]
   /// Zones that the database's feed named and whose own feeds were not read since, in the order they were named.
   package internal(set) var unfetchedZones: [ZoneID] = []
+  /// Zones that were read to their end and hold values whose keys had not come by then, in the order in which they were read.
+  package internal(set) var keylessZones: [ZoneID] = []
   /// Zones whose token had expired and that are not yet read to their end again.
   package internal(set) var rereadZones: Set<ZoneID> = []
 
@@ -41,6 +43,7 @@ package struct SyncState: Sendable {
     zoneTokens[zone] = nil
     rereadZones.remove(zone)
     unfetchedZones.removeAll { $0 == zone }
+    keylessZones.removeAll { $0 == zone }
   }
 }
 
@@ -54,7 +57,7 @@ package struct SyncState: Sendable {
 extension SyncState: Codable {
   private enum Key: String, CodingKey {
     case version, user, zones, recordZones, records, recordLines, untracked, databaseToken, zoneTokens, unfetched
-    case reread
+    case reread, keyless
   }
 
   private struct ZoneToken: Codable {
@@ -89,6 +92,7 @@ extension SyncState: Codable {
     databaseToken = try values.decodeIfPresent(String.self, forKey: .databaseToken)
     for entry in try list(.zoneTokens, of: ZoneToken.self) { zoneTokens[entry.zone] = entry.token }
     unfetchedZones = try list(.unfetched, of: ZoneID.self)
+    keylessZones = try list(.keyless, of: ZoneID.self)
     rereadZones = Set(try list(.reread, of: ZoneID.self))
   }
 
@@ -126,6 +130,7 @@ extension SyncState: Codable {
     let tokens = zoneTokens.sorted { $0.key < $1.key }.map { ZoneToken(zone: $0.key, token: $0.value) }
     try values.encode(tokens, forKey: .zoneTokens)
     try values.encode(unfetchedZones, forKey: .unfetched)
+    if !keylessZones.isEmpty { try values.encode(keylessZones, forKey: .keyless) }
     try values.encode(rereadZones.sorted(), forKey: .reread)
   }
 }
