@@ -14,6 +14,7 @@ enum Program {
       account show         show this device's account
       account invite       let another device into it
       account join CODE    join an account, or make one with an enrolment code
+      account new          make an account of its own for this device
       account devices      list the account's devices
       account remove ID    remove a device
       account approve CODE sign in the web page that shows a code

@@ -3,12 +3,13 @@ import Testing
 /// Each command explains itself, and says what is wrong with what was typed.
 @Suite(.timeLimit(.minutes(2))) struct HelpTests {
   static let commands = [
-    "serve", "account show", "account invite", "account join", "account devices", "account remove", "account approve",
-    "account accept", "account token", "account reset-keys", "schema export", "schema import", "schema validate",
-    "schema diff",
-    "schema deploy", "schema reset", "records get", "records query", "records put", "records delete", "records history",
-    "records restore", "zones list", "zones create", "zones delete", "stats", "backup", "restore", "tokens list",
-    "tokens create", "tokens revoke", "keys list", "keys add", "keys remove", "users list", "users roles", "export",
+    "serve", "account show", "account invite", "account join", "account new", "account devices", "account remove",
+    "account approve", "account accept", "account token", "account reset-keys", "schema export", "schema import",
+    "schema validate", "schema diff", "schema deploy", "schema reset", "records get", "records query",
+    "records put", "records delete", "records history", "records restore", "zones list", "zones create", "zones delete",
+    "stats", "backup", "restore",
+    "tokens list", "tokens create", "tokens revoke", "keys list", "keys add", "keys remove", "users list",
+    "users roles", "export",
     "import", "erase",
   ]
 

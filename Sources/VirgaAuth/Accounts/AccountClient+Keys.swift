@@ -6,6 +6,9 @@ package struct AccountKeys: Sendable {
   package var keychain: AccountKeychain
   /// All texts of the account, by name.
   package var texts: [String: String]
+
+  /// Whether the account has a key at all.
+  package var hasFirst: Bool { texts[AccountKeyLog.first] != nil }
 }
 
 extension AccountClient {
@@ -38,10 +41,15 @@ extension AccountClient {
       throw AccountError.accountChanged
     }
     let box = try homeFiles { home throws(SecureFileError) in try home.box(besideKey: known.key) }
+    var items = try await keyItems(of: nil, adding: [], as: account)
+    if let first = items.first(where: { $0.name == AccountKeyLog.first }) {
+      try homeFiles { home throws(SecureFileError) in
+        try home.takeUpKey(KeyID(first.value), of: account, device: known.device, at: now())
+      }
+    }
     var (held, holder) = try homeFiles { home throws(SecureFileError) in try home.accountKeys(of: account) }
     // Keys from before the device left and joined again are kept, and say nothing of the account's present one.
     let hasJustJoined = holder != known.device
-    var items = try await keyItems(of: nil, adding: [], as: account)
     func keychain() -> AccountKeychain {
       AccountKeyLog(items).keychain(
         holding: held, of: account, device: known.device, box: box, trustsGrants: hasJustJoined)
@@ -108,23 +116,34 @@ extension AccountClient {
   ///
   /// Other devices have to join again. What this device had of keys is kept in its home, and not used.
   /// - Returns: How many zones were deleted.
+  /// - Throws: `AccountError.badAnswer` if another device began anew at the same moment.
   package func resetKeys() async throws -> Int {
-    let session = try await session()
-    let answer: KeyMessages.Reset = try await authorized("keys/reset", [String: String]())
-    try homeFiles { home throws(SecureFileError) in try home.putAwayKeys(of: session.account, at: now()) }
-    _ = try await accountKeys(makingFirst: true)
+    let account = try await session().account
+    guard let known = try knownAccount(), known.account == account else { throw AccountError.accountChanged }
+    let box = try homeFiles { home throws(SecureFileError) in try home.box(besideKey: known.key) }
+    // It is on disk before the server has it, and there from the moment on in which the others go: no other device can
+    // put a key of its own in their place.
+    let key = try homeFiles { home throws(SecureFileError) in
+      try home.prepareKey(.random(), of: account, device: known.device)
+    }
+    let request = KeyMessages.Request(zone: nil, add: try introduction(of: key, known.device, box))
+    let answer: KeyMessages.Reset = try await authorized("keys/reset", request, as: account)
+    guard try await accountKeys(makingFirst: false).keychain.current == key else {
+      throw AccountError.badAnswer("the account's new key was sent and is not there")
+    }
     return answer.zones
   }
 
   // MARK: Devices that come and go
 
-  /// Seals the account's key to a device that was let in, if it showed where to.
-  func grantKey(to candidate: AccountMessages.Awaited.Candidate) async throws {
-    guard let box = candidate.box.flatMap(Base64.decode) else { return }
+  /// Seals the account's key to a device that is let in, if it showed where to.
+  /// - Returns: The name of the key that it got.
+  func grantKey(to candidate: AccountMessages.Awaited.Candidate) async throws -> KeyID? {
+    guard let box = candidate.box.flatMap(Base64.decode) else { return nil }
     let keys = try await accountKeys(makingFirst: true)
     guard let current = keys.keychain.current,
       let grant = try AccountKeyLog.grant(of: current, account: keys.account, to: candidate.device, box: box)
-    else { return }
+    else { return nil }
     _ = try await keyItems(
       of: nil,
       adding: [
@@ -133,6 +152,21 @@ extension AccountClient {
           AccountKeyLog.voucher(candidate.device, current.id),
           try AccountKeyLog.voucher(for: candidate.device, box: box, under: current)),
       ], as: keys.account)
+    return current.id
+  }
+
+  /// Gives devices that have one of the account's keys those that came after it. Who replaces a key and who lets a device
+  /// in at the same moment may each not have seen what the other did; of the two, the last to look here has.
+  func bringUp(_ devices: [(id: DeviceID, box: [UInt8])], from key: KeyID) async throws {
+    for _ in 0..<Self.keyReplacementsMax {
+      let keys = try await accountKeys(makingFirst: false)
+      let log = AccountKeyLog(keys.texts.map { KeyMessages.Item($0.key, $0.value) })
+      let missing = try devices.flatMap {
+        try log.missingSteps(from: key, for: $0, holding: keys.keychain, account: keys.account)
+      }
+      if missing.isEmpty { return }
+      _ = try await keyItems(of: nil, adding: missing, as: keys.account)
+    }
   }
 
   /// Replaces the account's key by one that a device does not get. Nothing happens where the account has no key, or this
@@ -152,12 +186,15 @@ extension AccountClient {
           KeyMessages.Item(
             AccountKeyLog.voucher($0.id, new.id), try AccountKeyLog.voucher(for: $0.id, box: $0.box, under: new))
         }, as: keys.account)
-      let text = try AccountKeyLog.succession(from: current, to: new, account: keys.account, devices: remaining)
+      let text = try AccountKeyLog.succession(
+        from: current, to: new, account: keys.account, devices: remaining, leavingOut: device)
       let item = KeyMessages.Item(AccountKeyLog.after(current.id), text)
       let items = try await keyItems(of: nil, adding: [item], as: keys.account)
       // Another device may have replaced it at the same time, for another one's sake: then its key is replaced too.
       if items.contains(where: { $0.name == item.name && $0.value == item.value }) {
-        _ = try await accountKeys(makingFirst: false)
+        // Whoever was let in since the list was read has the older key.
+        let present = try await describe(as: keys.account).devices.map(\.id).filter { $0 != device }
+        try await bringUp(AccountKeyLog(items).boxes(of: present, vouchedUnder: current), from: current.id)
         return
       }
       try Task.checkCancellation()

@@ -240,9 +240,32 @@ package actor AccountClient {
   package func confirm(
     _ candidate: AccountMessages.Awaited.Candidate, code: String, accepts: Bool
   ) async throws -> AccountMessages.Description {
-    if accepts { try await grantKey(to: candidate) }
-    return try await authorized(
+    let granted = accepts ? try await grantKey(to: candidate) : nil
+    let description: AccountMessages.Description = try await authorized(
       "pairing/confirm", AccountMessages.ConfirmRequest(code: code, device: candidate.device, accepts: accepts))
+    if let granted, let box = candidate.box.flatMap(Base64.decode) {
+      // The device is in, whatever becomes of this.
+      try? await bringUp([(candidate.device, box)], from: granted)
+    }
+    return description
+  }
+
+  /// Makes an account of the device's own, on a server that lets anybody make one.
+  /// - Parameter replacing: Whether an account that the device has on this server is left for it; its key is kept.
+  /// - Throws: `AccountError.hasAccount`, `.enrolmentRefused`.
+  package func enrol(replacing: Bool) async throws -> VirgaHome.KnownAccount {
+    let challenge = try await challenge()
+    let (name, key) = try keyForAnotherAccount(on: challenge.server, replacing: replacing)
+    return try await enrol(key, named: name, code: nil, challenge: challenge)
+  }
+
+  /// The device's key, or another one if it leaves an account of the server.
+  private func keyForAnotherAccount(on server: String, replacing: Bool) throws -> (name: String, key: SigningKey) {
+    let known = try homeFiles { home throws(SecureFileError) in try home.account(onServer: server) }
+    if let known, !replacing { throw AccountError.hasAccount(known.account) }
+    return try homeFiles { home throws(SecureFileError) in
+      known == nil ? (VirgaHome.defaultKey, try home.deviceKey()) : try home.addKey()
+    }
   }
 
   /// Joins an account with a pairing code, waiting for the other device to confirm, or makes one with an enrolment code.
@@ -257,11 +280,7 @@ package actor AccountClient {
       throw AccountError.wrongCode
     }
     let challenge = try await challenge()
-    let known = try homeFiles { home throws(SecureFileError) in try home.account(onServer: challenge.server) }
-    if let known, !replacing { throw AccountError.hasAccount(known.account) }
-    let (name, key) = try homeFiles { home throws(SecureFileError) in
-      known == nil ? (VirgaHome.defaultKey, try home.deviceKey()) : try home.addKey()
-    }
+    let (name, key) = try keyForAnotherAccount(on: challenge.server, replacing: replacing)
     announce(key.publicKey.fingerprint)
     if code.count == PairingCode.enrolmentLength {
       return try await enrol(key, named: name, code: code, challenge: challenge)

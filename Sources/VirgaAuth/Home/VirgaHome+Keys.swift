@@ -61,14 +61,45 @@ extension VirgaHome {
     return first
   }
 
-  /// Keeps the keys under another name, where nothing looks for them.
-  func putAwayKeys(of account: AccountID, at now: Timestamp) throws(SecureFileError) {
+  /// Keeps a key with which the account is to begin anew, beside the keys that it has until then; one that was kept
+  /// before is taken again, since the server may have it.
+  /// - Returns: The key that is there now.
+  func prepareKey(_ key: AccountKey, of account: AccountID, device: DeviceID) throws(SecureFileError) -> AccountKey {
+    var prepared = key
     try withLock { () throws(SecureFileError) in
-      let path = keysFile(of: account).path
-      guard rename(path, "\(path).\(now.milliseconds)") == 0 || errno == ENOENT else {
-        throw .unwritable(path: path, reason: errorText())
+      if let known = try preparedKey(of: account) {
+        prepared = known
+      } else {
+        try write([key], of: account, device: device, to: preparedFile(of: account))
       }
     }
+    return prepared
+  }
+
+  /// Makes a key that was prepared the only one, once the server has it as the account's first. The others are kept under
+  /// another name, where nothing looks for them. Nothing happens if another key or none was prepared.
+  func takeUpKey(
+    _ id: KeyID, of account: AccountID, device: DeviceID, at now: Timestamp
+  ) throws(SecureFileError) {
+    guard try preparedKey(of: account)?.id == id else { return }
+    try withLock { () throws(SecureFileError) in
+      // Another process may have done it meanwhile.
+      guard let key = try preparedKey(of: account), key.id == id else { return }
+      let path = keysFile(of: account).path
+      guard link(path, "\(path).\(now.milliseconds)") == 0 || errno == ENOENT || errno == EEXIST else {
+        throw .unwritable(path: path, reason: errorText())
+      }
+      try write([key], of: account, device: device, to: keysFile(of: account))
+      unlink(preparedFile(of: account).path)
+    }
+  }
+
+  private func preparedKey(of account: AccountID) throws(SecureFileError) -> AccountKey? {
+    let file = preparedFile(of: account)
+    guard let stored: KeysFile = try decoded(file) else { return nil }
+    guard stored.account == account, let key = stored.keys.first.flatMap(Base64.decode).flatMap({ SecretKey($0) })
+    else { throw .damaged(path: file.path, reason: "holds something else than this account's key") }
+    return AccountKey(key)
   }
 
   /// Forgets a key that was never used.
@@ -78,13 +109,19 @@ extension VirgaHome {
     }
   }
 
-  private func write(_ keys: [AccountKey], of account: AccountID, device: DeviceID) throws(SecureFileError) {
+  private func write(
+    _ keys: [AccountKey], of account: AccountID, device: DeviceID, to file: SecureFile? = nil
+  ) throws(SecureFileError) {
     let stored = KeysFile(account: account, device: device, keys: keys.map { Base64.encode($0.root.bytes) })
-    try write(stored, to: keysFile(of: account))
+    try write(stored, to: file ?? keysFile(of: account))
   }
 
   // The account's name comes from a server and is not to choose where a file lies.
   private func keysFile(of account: AccountID) -> SecureFile {
     SecureFile(path: "\(path)/account-\(SHA256.hexDigest(of: account.rawValue).prefix(16)).keys")
+  }
+
+  private func preparedFile(of account: AccountID) -> SecureFile {
+    SecureFile(path: keysFile(of: account).path + ".next")
   }
 }

@@ -50,12 +50,14 @@ package struct AccountKeychain: Hashable, Sendable {
 /// | `grant/KEY/DEVICE` | the key, sealed to the device that somebody let in |
 /// | `voucher/DEVICE/KEY` | the device's public key, encrypted under the account's key by a device that has it; one for each key |
 /// | `after/KEY` | the key that replaced it, sealed to the devices that remain, and the one before under the new one |
+/// | `late/KEY/NEW/DEVICE` | the same for a device that was let in while the key was replaced |
 /// | `access/…` | the secret of a zone that somebody else shares, encrypted under the account's key |
 struct AccountKeyLog: Sendable {
-  static let first = "first"
+  static let first = KeyMessages.first
   static func grant(_ key: KeyID, _ device: DeviceID) -> String { "grant/\(key)/\(device)" }
   static func voucher(_ device: DeviceID, _ key: KeyID) -> String { "voucher/\(device)/\(key)" }
   static func after(_ key: KeyID) -> String { "after/\(key)" }
+  static func late(_ old: KeyID, _ new: KeyID, _ device: DeviceID) -> String { "late/\(old)/\(new)/\(device)" }
 
   private(set) var texts: [String: String] = [:]
 
@@ -81,6 +83,8 @@ struct AccountKeyLog: Sendable {
     var previous: String
     /// By device: the new key sealed to it, under the older one.
     var grants: [String: String]
+    /// The device for whose sake the key was replaced, under the new one; empty for none.
+    var leftOut: String?
   }
 
   // MARK: Reading
@@ -113,7 +117,8 @@ struct AccountKeyLog: Sendable {
       isGrowing = false
       for (old, link) in links {
         if let key = known[old], known[link.key] == nil,
-          let next = Self.openSuccessor(link, of: key, account: account, device: device, box: box)
+          let text = link.grants[device.rawValue] ?? texts[Self.late(old, link.key, device)],
+          let next = Self.openStep(text, to: link.key, from: key, account: account, device: device, box: box)
         {
           learn(next)
           isGrowing = true
@@ -169,13 +174,12 @@ struct AccountKeyLog: Sendable {
     return SecretKey(grant.root).map { AccountKey($0) }
   }
 
-  private static func openSuccessor(
-    _ link: Succession, of key: AccountKey, account: AccountID, device: DeviceID, box: BoxKey
+  private static func openStep(
+    _ text: String, to new: KeyID, from old: AccountKey, account: AccountID, device: DeviceID, box: BoxKey
   ) -> AccountKey? {
     // Only who has the older key can have written this: a server cannot slip in a key of its own.
-    guard let text = link.grants[device.rawValue].flatMap(Base64.decode),
-      let sealed = key.wrapping.open(text, for: context(key.id, link.key)),
-      let next = openGrant(sealed, of: account, device: device, box: box), next.id == link.key
+    guard let sealed = Base64.decode(text).flatMap({ old.wrapping.open($0, for: context(old.id, new)) }),
+      let next = openGrant(sealed, of: account, device: device, box: box), next.id == new
     else { return nil }
     return next
   }
@@ -189,6 +193,10 @@ struct AccountKeyLog: Sendable {
 
   private static func context(_ old: KeyID, _ new: KeyID) -> [UInt8] {
     SignedText.text("virga account key 1", [old.rawValue, new.rawValue])
+  }
+
+  private static func leftOutContext(_ old: KeyID, _ new: KeyID) -> [UInt8] {
+    SignedText.text("virga account key left out 1", [old.rawValue, new.rawValue])
   }
 
   // MARK: Writing
@@ -221,19 +229,56 @@ struct AccountKeyLog: Sendable {
     SignedText.text("virga voucher 1", [device.rawValue])
   }
 
+  private static func step(
+    from old: AccountKey, to new: AccountKey, account: AccountID, for device: (id: DeviceID, box: [UInt8])
+  ) throws -> String? {
+    try grant(of: new, account: account, to: device.id, box: device.box).flatMap(Base64.decode)
+      .map { Base64.encode(old.wrapping.seal($0, for: context(old.id, new.id))) }
+  }
+
+  /// What a device lacks to follow the account's keys from one that it has to the newest that the caller has. A device
+  /// for whose sake a key was replaced gets no further than to that key.
+  func missingSteps(
+    from start: KeyID, for device: (id: DeviceID, box: [UInt8]), holding chain: AccountKeychain, account: AccountID
+  ) throws -> [KeyMessages.Item] {
+    let next = Dictionary(successions.map { ($0.old, $0.link) }) { first, _ in first }
+    var items: [KeyMessages.Item] = []
+    var seen: Set<KeyID> = []
+    var here = start
+    while seen.insert(here).inserted, let link = next[here], let old = chain[here], let new = chain[link.key],
+      Self.openPrevious(link, by: new, id: here) != nil,
+      let leftOut = link.leftOut.flatMap(Base64.decode)
+        .flatMap({ new.wrapping.open($0, for: Self.leftOutContext(old.id, new.id)) }),
+      leftOut != Array(device.id.rawValue.utf8)
+    {
+      let late = Self.late(old.id, new.id, device.id)
+      if link.grants[device.id.rawValue] == nil, texts[late] == nil,
+        let step = try Self.step(from: old, to: new, account: account, for: device)
+      {
+        items.append(KeyMessages.Item(late, step))
+      }
+      let voucher = Self.voucher(device.id, new.id)
+      if texts[voucher] == nil {
+        items.append(KeyMessages.Item(voucher, try Self.voucher(for: device.id, box: device.box, under: new)))
+      }
+      here = new.id
+    }
+    return items
+  }
+
+  /// - Parameter leftOut: The device for whose sake the key is replaced.
   static func succession(
-    from old: AccountKey, to new: AccountKey, account: AccountID, devices: [(id: DeviceID, box: [UInt8])]
+    from old: AccountKey, to new: AccountKey, account: AccountID, devices: [(id: DeviceID, box: [UInt8])],
+    leavingOut leftOut: DeviceID? = nil
   ) throws -> String {
     var grants: [String: String] = [:]
     for device in devices {
-      guard let grant = try grant(of: new, account: account, to: device.id, box: device.box),
-        let sealed = Base64.decode(grant)
-      else { continue }
-      grants[device.id.rawValue] = Base64.encode(old.wrapping.seal(sealed, for: context(old.id, new.id)))
+      grants[device.id.rawValue] = try step(from: old, to: new, account: account, for: device)
     }
+    let name = Array((leftOut?.rawValue ?? "").utf8)
     let link = Succession(
-      key: new.id,
-      previous: Base64.encode(new.wrapping.seal(old.root.bytes, for: context(old.id, new.id))), grants: grants)
+      key: new.id, previous: Base64.encode(new.wrapping.seal(old.root.bytes, for: context(old.id, new.id))),
+      grants: grants, leftOut: Base64.encode(new.wrapping.seal(name, for: leftOutContext(old.id, new.id))))
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     return String(decoding: try encoder.encode(link), as: UTF8.self)

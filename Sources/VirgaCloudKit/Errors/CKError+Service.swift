@@ -121,7 +121,12 @@ extension CKError {
     switch error {
     case .deviceRemoved, .enrolmentRefused, .hasAccount, .wrongCode, .joiningRefused, .serverElsewhere:
       self.init(.notAuthenticated, error.description)
-    case .home, .deviceUnknown, .accountChanged: self.init(.accountTemporarilyUnavailable, error.description)
+    case .home, .accountChanged: self.init(.accountTemporarilyUnavailable, error.description)
+    case .deviceUnknown:
+      self.init(
+        .accountTemporarilyUnavailable,
+        "\(error.description); to join again: virga account join CODE --replace; to go on with an account of its own: "
+          + "virga account new --replace")
     case .throttled(let seconds):
       self.init(
         .requestRateLimited,

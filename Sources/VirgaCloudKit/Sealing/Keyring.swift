@@ -42,6 +42,12 @@ final class Keyring: Sendable {
 
   /// How long what was fetched counts as fresh. A device that was removed can read what others write for as long.
   private static let freshness: Duration = .seconds(15)
+
+  /// A clock that was set back makes nothing fresh.
+  private static func isFresh(_ loaded: Timestamp, at now: Timestamp) -> Bool {
+    loaded <= now && now < loaded + freshness
+  }
+
   /// A text for one participant has about 350 bytes, and a request 64 KB at most.
   private static let itemsPerRequestMax = 100
 
@@ -74,7 +80,7 @@ final class Keyring: Sendable {
     try await translating {
       try await checkAccount()
       let now = now()
-      if let zone = memory.withLock({ $0.zones[spot] }), now < zone.loaded + Self.freshness,
+      if let zone = memory.withLock({ $0.zones[spot] }), Self.isFresh(zone.loaded, at: now),
         wanted.allSatisfy({ zone.keys[$0] != nil || zone.absent.contains($0) })
       {
         return
@@ -97,7 +103,7 @@ final class Keyring: Sendable {
       try await checkAccount()
       let moment = now()
       let known = memory.withLock { memory -> ZoneKey? in
-        guard let zone = memory.zones[spot], moment < zone.loaded + Self.freshness else { return nil }
+        guard let zone = memory.zones[spot], Self.isFresh(zone.loaded, at: moment) else { return nil }
         return zone.writing.first.flatMap { zone.keys[$0] }
       }
       if let known { return known }
@@ -126,7 +132,7 @@ final class Keyring: Sendable {
 
   private func accountKeys(makingFirst: Bool) async throws -> AccountKeys {
     let moment = now()
-    if let known = memory.withLock({ $0.account }), moment < known.loaded + Self.freshness,
+    if let known = memory.withLock({ $0.account }), Self.isFresh(known.loaded, at: moment),
       !makingFirst || known.keys.keychain.current != nil
     {
       return known.keys

@@ -7,10 +7,11 @@ extension Front {
   static let keyResetPath = AccountRoutes.prefix + "keys/reset"
 
   /// Lets an account begin anew whose devices have lost its key: what nobody can open any more goes, with the zones that
-  /// it is in, and every device is told why.
+  /// it is in, and every device is told why. What the caller adds is in the list before anybody else can add to it.
   func resetKeys(_ request: HTTPRequest) async -> HTTPResponse {
     do {
       let session = try await authenticator.session(of: request)
+      let message: KeyMessages.Request = try request.message()
       let start = context(
         for: Endpoint(container: "any", environment: .development, scope: .private, operation: .zonesModify),
         Principal(user: nil, account: session.account, device: nil), request.head,
@@ -35,6 +36,8 @@ extension Front {
           }
         }
         try KeyBook().removeAll(of: .account(session.account), in: transaction)
+        let added = message.add.map { KeyBook.Item(name: $0.name, value: $0.value, added: start.now) }
+        _ = try KeyBook().add(added, to: .account(session.account), in: transaction)
         return (zones, context.wakes)
       }
       wake(wakes)

@@ -46,6 +46,12 @@ enum AccountCommand {
       CommandSpec.Option(
         name: "--replace", value: nil, help: "Leave the account that this device has on the server. Its key is kept.")
     ])
+  private static let new = spec(
+    "new", "Makes an account of its own for this device, on a server that lets anybody make one.",
+    options: [
+      CommandSpec.Option(
+        name: "--replace", value: nil, help: "Leave the account that this device has on the server. Its key is kept.")
+    ])
   private static let approve = spec(
     "approve", "Signs in the web page that shows CODE, once it has said which one it is and you have said yes.",
     operands: ["CODE"],
@@ -66,7 +72,7 @@ enum AccountCommand {
   private static let help = """
     The account of this device.
 
-    Usage: virga account show | invite | join CODE | devices | remove DEVICE | approve CODE | accept URL |
+    Usage: virga account show | invite | join CODE | new | devices | remove DEVICE | approve CODE | accept URL |
            token --container ID | reset-keys
 
     Each explains itself with --help.
@@ -80,6 +86,7 @@ enum AccountCommand {
     case "remove": try await perform(rest, remove) { try await remove($0, $1) }
     case "invite": try await perform(rest, invite) { try await invite($0, $1) }
     case "join": try await perform(rest, join) { try await join($0, $1) }
+    case "new": try await perform(rest, new) { try await new($0, $1) }
     case "approve": try await perform(rest, approve) { try await approve($0, $1) }
     case "accept":
       try await perform(rest, accept, address: { try ShareURL($0.operands[0]) }) { try await accept($0, $1) }
@@ -128,7 +135,10 @@ enum AccountCommand {
       case .home: return Failure(.badConfiguration, error.description)
       case .hasAccount: return Failure(.failed, "\(error); --replace leaves that account for the other one")
       case .deviceRemoved, .deviceUnknown:
-        return Failure(.noPermission, "\(error); to join again: virga account join CODE --replace")
+        return Failure(
+          .noPermission,
+          "\(error); to join again: virga account join CODE --replace; to go on with an account of its own: "
+            + "virga account new --replace")
       case .enrolmentRefused:
         return Failure(.noPermission, "\(error); with a code: virga account join CODE")
       case .serverElsewhere(let known, let asked):
@@ -154,8 +164,11 @@ enum AccountCommand {
     if arguments.has("--json") { return try Terminal.print(json: description) }
     Terminal.print("Account  \(description.account)\nServer   \(description.server)")
     // On all devices of the account the same, unless somebody stood between two of them.
-    if let key = try await client.accountKeys(makingFirst: false).keychain.current {
+    let keys = try await client.accountKeys(makingFirst: false)
+    if let key = keys.keychain.current {
       Terminal.print("Key      \(key.fingerprint)")
+    } else if keys.hasFirst {
+      Terminal.print("Key      this device does not have the account's key of encrypted values, or not its newest")
     }
     Terminal.print("Devices:")
     printDevices(description)
@@ -250,9 +263,22 @@ enum AccountCommand {
       return try Terminal.print(json: AccountMessages.Enrolled(account: account.account, device: account.device))
     }
     Terminal.print("Joined account \(account.account) as device \(account.device).")
-    if let key = try await client.accountKeys(makingFirst: false).keychain.current {
+    let keys = try await client.accountKeys(makingFirst: false)
+    if let key = keys.keychain.current {
       Terminal.print("Key of encrypted values: \(key.fingerprint)\nThe other device shows the same: virga account show")
+    } else if keys.hasFirst {
+      Terminal.complain(
+        "virga: the account's key of encrypted values has not come with this device. If virga account show does not show it "
+          + "in a minute either, join once more with another code: virga account join CODE --replace")
     }
+  }
+
+  private static func new(_ client: AccountClient, _ arguments: Arguments) async throws {
+    let account = try await client.enrol(replacing: arguments.has("--replace"))
+    if arguments.has("--json") {
+      return try Terminal.print(json: AccountMessages.Enrolled(account: account.account, device: account.device))
+    }
+    Terminal.print("Made account \(account.account) with device \(account.device).")
   }
 
   private static func approve(_ client: AccountClient, _ arguments: Arguments) async throws {

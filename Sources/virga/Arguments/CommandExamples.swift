@@ -8,6 +8,7 @@ enum CommandExamples {
     "virga account show": ["virga account show", "virga account show --json"],
     "virga account invite": ["virga account invite", "virga account invite --new-account"],
     "virga account join": ["virga account join ABCD-EFGH", "virga account join ABCD-EFGH --replace"],
+    "virga account new": ["virga account new", "virga account new --replace"],
     "virga account devices": ["virga account devices"],
     "virga account remove": ["virga account remove 0f3c…"],
     "virga account approve": ["virga account approve ABCD-EFGH"],

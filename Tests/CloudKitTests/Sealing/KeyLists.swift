@@ -5,6 +5,19 @@ import VirgaServer
 @testable import VirgaCloudKit
 
 extension TestServer {
+  /// Knows no device any more, as after a backup that is older than all of them.
+  func forgetDevices() async throws {
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+      store.write({ transaction in
+        for account in try transaction.entities(.account, owner: "accounts") {
+          for entity in try transaction.entities(.device, owner: account.key) {
+            try transaction.removeEntity(.device, key: entity.key)
+          }
+        }
+      }) { continuation.resume(with: $0) }
+    }
+  }
+
   /// Drops what devices left for each other: all of it, or the keys sealed to single devices.
   func forgetKeys(_ part: String = "") async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
