@@ -322,6 +322,40 @@ struct DevicesTests {
     #expect(try fleet.shown("laptop").count == 2)
   }
 
+  /// C112: so does one that a server does not know any more, whose data were put back to those of before.
+  @Test func aDeviceThatTheServerForgotSaysSo() throws {
+    let fleet = try Fleet()
+    let (data, kept) = (fleet.folder.path + "/server", fleet.folder.path + "/kept")
+    fleet.stopServer(SIGTERM)
+    try FileManager.default.copyItem(atPath: data, toPath: kept)
+    try fleet.startServer()
+    try fleet.lanternly("phone", "new", "--text", "one")
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    fleet.stopServer(SIGTERM)
+    try FileManager.default.moveItem(atPath: data, toPath: data + "-newer")
+    try FileManager.default.moveItem(atPath: kept, toPath: data)
+    try fleet.startServer()
+    try fleet.lanternly("phone", "new", "--text", "two")
+    for _ in 0..<2 {
+      let result = try fleet.lanternly("phone", "sync")
+      #expect(result.code == ExitCode.noAccount.rawValue)
+      #expect(result.output.contains("the server does not know this device any more"), "\(result.output)")
+      #expect(result.output.contains("See: virga account show --home \(fleet.home("phone"))/virga"), "\(result.output)")
+    }
+    #expect(try fleet.lanternly("phone", "watch").code == ExitCode.noAccount.rawValue)
+    let status = try fleet.lanternly("phone", "status").output
+    #expect(status.contains("the server does not know this device any more"), "\(status)")
+    #expect(try fleet.store("phone").status().pendingSaves == 1)
+    // A server that is away takes nothing back, and one that knows the device again does.
+    fleet.stopServer(SIGTERM)
+    #expect(try fleet.lanternly("phone", "sync").output.contains("the server does not know this device any more"))
+    try FileManager.default.removeItem(atPath: data)
+    try FileManager.default.moveItem(atPath: data + "-newer", toPath: data)
+    try fleet.startServer()
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    #expect(try fleet.store("phone").status().state == .synced)
+  }
+
   /// A server that made no accounts and now does is asked again.
   @Test func aRefusalIsNotForEver() throws {
     let fleet = try Fleet()

@@ -50,10 +50,13 @@ struct DiarySyncRun {
       }
     } catch let error as CKError {
       report.failure = failure(error)
-      if error.code == .notAuthenticated {
-        // The server has removed this device, or refuses it an account; the engine does not know why.
-        report.hasNoAccount = true
-        if try await !hasAccount() { report.failure = try store.notes().lastError }
+      if error.code == .notAuthenticated || error.code == .accountTemporarilyUnavailable {
+        // The server has removed or forgotten this device, or refuses it an account; the engine does not know why.
+        report.hasNoAccount = error.code == .notAuthenticated
+        if try await !hasAccount() {
+          report.hasNoAccount = true
+          report.failure = try store.notes().lastError
+        }
       }
     }
     let progress = sync.takeProgress()
@@ -72,12 +75,17 @@ struct DiarySyncRun {
     return report
   }
 
-  /// Whether there is an account; why there is none goes into the notes.
+  /// What a server answers to a device whose account it does not take.
+  private static let accountCodes = [CKError.Code.notAuthenticated, .accountTemporarilyUnavailable].map { "\($0)" }
+
+  /// Whether there is an account that the server takes; why there is none goes into the notes.
   ///
   /// The device remembers a refusal without its reason, and the server may have thought better of it: it is asked.
   func hasAccount() async throws -> Bool {
     let container = CKContainer(identifier: DiarySync.containerIdentifier)
-    guard try await container.accountStatus() == .noAccount else { return true }
+    let status = try await container.accountStatus()
+    // One that is unavailable is none on a server that has forgotten the device: only its user can do something about it.
+    guard status == .noAccount || status == .temporarilyUnavailable else { return true }
     do {
       _ = try await container.userRecordID()
       return true
@@ -86,7 +94,8 @@ struct DiarySyncRun {
       try store.updateNotes { notes in
         notes.hasNoAccount = true
         // A server that is away takes nothing back.
-        if notes.lastError?.code != "notAuthenticated" || error.code == .notAuthenticated { notes.lastError = failure }
+        let isAnswer = Self.accountCodes.contains(failure.code)
+        if isAnswer || !Self.accountCodes.contains(notes.lastError?.code ?? "") { notes.lastError = failure }
       }
       return false
     }
