@@ -11,7 +11,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   static let containerIdentifier = "iCloud.org.virga.lanternly"
   /// Records in one request, so that an upload that is cut off has saved most of what it sent.
   static let batchMax = 40
-  /// Times in one run that a record is tried again after a conflict.
+  /// Times that a record is tried again after a conflict, until what was refused gets another chance.
   static let attemptsMax = 6
 
   struct Progress: Sendable {
@@ -33,6 +33,9 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   private let now: @Sendable () -> Moment
   private let isTold: @Sendable (DiaryChange) -> Void
   private let progress = Mutex(Progress())
+  /// Held while the engine's list is compared with the outbox: with an older look at either, one task would take off the
+  /// list what another has just put there.
+  private let listing = Mutex(())
 
   init(
     store: DiaryStore, now: @escaping @Sendable () -> Moment, telling: @escaping @Sendable (DiaryChange) -> Void
@@ -66,7 +69,16 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   }
 
   /// Makes the engine's list what the outbox says.
-  func refill(_ engine: CKSyncEngine) throws {
+  func refill(_ engine: CKSyncEngine) throws { try listing.withLock { _ in try list(engine) } }
+
+  /// Gives what the server refused another chance, also what had used up its attempts.
+  func retryRefused(_ engine: CKSyncEngine) throws {
+    try store.retryRefused()
+    progress.withLock { $0.attempts = [:] }
+    try refill(engine)
+  }
+
+  private func list(_ engine: CKSyncEngine) throws {
     if try store.notes().purged != nil {
       engine.state.remove(pendingDatabaseChanges: engine.state.pendingDatabaseChanges)
       engine.state.remove(pendingRecordZoneChanges: engine.state.pendingRecordZoneChanges)
@@ -93,7 +105,8 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   ) async -> CKSyncEngine.RecordZoneChangeBatch? {
     guard progress.withLock({ $0.storeFailure == nil }) else { return nil }
     do {
-      return try store.notes().purged == nil ? nextBatch(context, syncEngine) : nil
+      if try store.notes().purged != nil { return nil }
+      return try listing.withLock { _ in try nextBatch(context, syncEngine) }
     } catch {
       progress.withLock { $0.storeFailure = error }
       return nil
@@ -394,8 +407,7 @@ extension DiarySync {
       while true {
         try await ContinuousClock().sleep(for: wait)
         wait = Self.retryInterval
-        try store.retryRefused()
-        try refill(engine)
+        try retryRefused(engine)
         do {
           _ = try await downloadMissing(from: engine.database)
         } catch is CKError {
