@@ -271,7 +271,7 @@ package actor AccountClient {
   /// Joins an account with a pairing code, waiting for the other device to confirm, or makes one with an enrolment code.
   /// - Parameter replacing: Whether an account that the device has on this server is left for it; its key is kept.
   /// - Parameter announce: Told this device's fingerprint, which the other device shows too.
-  /// - Throws: `AccountError.hasAccount`, `.wrongCode`, `.joiningRefused`.
+  /// - Throws: `AccountError.hasAccount`, `.wrongCode`, `.joiningRefused`, `.joiningNotConfirmed`.
   package func join(
     code typed: String, replacing: Bool, announce: @Sendable (String) -> Void
   ) async throws -> VirgaHome.KnownAccount {
@@ -295,7 +295,11 @@ package actor AccountClient {
     request.boxSignature = try signature(of: SignedText.box(box, of: DeviceID(of: key.publicKey)), by: key)
     let ticket: AccountMessages.Ticket = try await post("pairing/join", request)
     let enrolled = try await parked {
-      let outcome: AccountMessages.Outcome = try await post("pairing/result", ticket)
+      let outcome: AccountMessages.Outcome
+      // The code was right before, so only its time can be over.
+      do { outcome = try await post("pairing/result", ticket) } catch AccountError.wrongCode {
+        throw AccountError.joiningNotConfirmed
+      }
       if outcome.isRefused { throw AccountError.joiningRefused }
       return outcome.enrolled
     }
@@ -377,8 +381,7 @@ package actor AccountClient {
 
   /// A host's name as a device may be called: printable, not empty, not too long.
   private static func plainName(_ name: String) -> String {
-    let plain = name.unicodeScalars.filter { $0.isASCII && $0.value >= 0x20 && $0.value < 0x7f }
-    let text = String(String.UnicodeScalarView(plain).prefix(Limits.deviceNameLengthMax))
-    return text.isEmpty ? "device" : text
+    let plain = String(String.UnicodeScalarView(name.unicodeScalars.filter(NameRule.isPrintable)))
+    return plain.isEmpty ? "device" : String(plain.prefix(Limits.deviceNameLengthMax))
   }
 }

@@ -18,6 +18,8 @@ package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
   case wrongCode
   /// The other device said no.
   case joiningRefused
+  /// Nobody let the device in before the code's time was over.
+  case joiningNotConfirmed
   /// The device has an account on this server already.
   case hasAccount(AccountID)
   /// What answers at an address that somebody sent says that it is a server that the device knows elsewhere.
@@ -38,6 +40,7 @@ package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
     case .accountChanged: "the account of this device has changed"
     case .wrongCode: "the code is wrong, used or too old"
     case .joiningRefused: "the other device refused"
+    case .joiningNotConfirmed: "nobody let this device in while the code counted; virga account invite shows a new one"
     case .hasAccount(let account): "this device already belongs to account \(account)"
     case .serverElsewhere(let known, let asked):
       "what answers at \(asked) says that it is your server at \(known); nobody there was told who you are"

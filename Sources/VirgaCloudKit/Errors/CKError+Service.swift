@@ -119,7 +119,8 @@ extension CKError {
 
   init(_ error: AccountError) {
     switch error {
-    case .deviceRemoved, .enrolmentRefused, .hasAccount, .wrongCode, .joiningRefused, .serverElsewhere:
+    case .deviceRemoved, .enrolmentRefused, .hasAccount, .wrongCode, .joiningRefused, .joiningNotConfirmed,
+      .serverElsewhere:
       self.init(.notAuthenticated, error.description)
     case .home, .accountChanged: self.init(.accountTemporarilyUnavailable, error.description)
     case .deviceUnknown:

@@ -40,3 +40,14 @@ public enum NameRule: Sendable {
     (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
   }
 }
+
+extension NameRule {
+  /// Whether a name that people give a device may hold the scalar. Such names are shown in terminals, so they hold nothing
+  /// that could steer one.
+  public static func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned: false
+    default: true
+    }
+  }
+}

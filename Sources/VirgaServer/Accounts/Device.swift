@@ -25,13 +25,7 @@ package struct Device: Hashable, Sendable, Codable {
   package static func objection(toName name: String) -> String? {
     if name.isEmpty { return "is empty" }
     if name.count > Limits.deviceNameLengthMax { return "is longer than \(Limits.deviceNameLengthMax) characters" }
-    let isPlain = name.unicodeScalars.allSatisfy { scalar in
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned: false
-      default: true
-      }
-    }
-    return isPlain ? nil : "has a character that cannot be printed"
+    return name.unicodeScalars.allSatisfy(NameRule.isPrintable) ? nil : "has a character that cannot be printed"
   }
 }
 

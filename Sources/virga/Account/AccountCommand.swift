@@ -140,7 +140,9 @@ enum AccountCommand {
           "\(error); to join again: virga account join CODE --replace; to go on with an account of its own: "
             + "virga account new --replace")
       case .enrolmentRefused:
-        return Failure(.noPermission, "\(error); with a code: virga account join CODE")
+        return Failure(
+          .noPermission,
+          "\(error); virga account invite on a device that is in shows a code, then: virga account join CODE")
       case .serverElsewhere(let known, let asked):
         return Failure(
           .failed, "\(error); to accept at your server: --endpoint \(known); only if it has moved: --endpoint \(asked)")

@@ -50,6 +50,8 @@ struct Storage: Sendable {
   private static func check(_ path: String) throws(Failure) {
     let files = FileManager.default
     guard !files.fileExists(atPath: path + "/virga.sqlite") else { return }
+    // A restore that was cut off has a word of its own.
+    guard !files.fileExists(atPath: StoreCopy.restoringFolder(in: path)) else { return }
     let assets = files.enumerator(atPath: path + "/assets")
     while let name = assets?.nextObject() as? String {
       var isFolder: ObjCBool = false

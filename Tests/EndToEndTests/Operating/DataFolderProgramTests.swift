@@ -58,6 +58,10 @@ import VirgaSQLite
     try Data("bytes".utf8).write(to: URL(fileURLWithPath: asset + "/abcd"))
     let end = try await run("serve", "--port", "0", "--data", server.data)
     #expect(end.code == 65 && end.errors.contains("virga.sqlite is missing"), "\(end)")
+    // As from a restore that was killed: beginning anew would be wrong advice.
+    try FileManager.default.createDirectory(atPath: server.data + "/restoring", withIntermediateDirectories: true)
+    let cutOff = try await run("serve", "--port", "0", "--data", server.data)
+    #expect(cutOff.code == 65 && cutOff.errors.contains("was cut off"), "\(cutOff)")
     #expect(!FileManager.default.fileExists(atPath: server.data + "/virga.sqlite"))
   }
 

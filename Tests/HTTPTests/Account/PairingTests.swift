@@ -76,6 +76,25 @@ import VirgaWire
     await #expect(throws: AccountError.wrongCode) { try await phone.candidate(for: code.code) }
   }
 
+  @Test func whoIsNotConfirmedInTimeIsToldSo() async throws {
+    let world = AccountWorld(pollAge: .milliseconds(150))
+    let phone = try world.device("phone")
+    let code = try await phone.invite().code
+    let laptop = try world.device("laptop")
+    let joining = Task { try await laptop.join(code: code, replacing: false, announce: { _ in }) }
+    _ = try await phone.candidate(for: code)
+    world.clock.advance(by: Limits.pairingCodeAge)
+    await #expect(throws: AccountError.joiningNotConfirmed) { try await joining.value }
+  }
+
+  @Test func devicesAreCalledWhatTheirPeopleCallThem() async throws {
+    let world = AccountWorld()
+    let phone = try world.device("phone")
+    let tablet = try world.device("täblet 日本 😀\u{1b}[2J")
+    try await world.pair(phone, tablet)
+    #expect(try await phone.describe().devices.map(\.name).sorted() == ["phone", "täblet 日本 😀[2J"])
+  }
+
   @Test func newCodeEndsTheEarlierOneOfItsDevice() async throws {
     let world = AccountWorld()
     let phone = try world.device("phone")
