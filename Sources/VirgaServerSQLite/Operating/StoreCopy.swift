@@ -79,7 +79,7 @@ package struct StoreCopy {
   }
 
   /// Where the files of assets lie in a folder, below `assets`.
-  private static func places(in folder: String) -> [String] {
+  static func places(in folder: String) -> [String] {
     func names(_ path: String) -> [String] {
       ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
     }
@@ -88,7 +88,7 @@ package struct StoreCopy {
     }
   }
 
-  private static func place(ofChecksum checksum: String) -> String? {
+  static func place(ofChecksum checksum: String) -> String? {
     guard let digest = Data(base64Encoded: checksum), !digest.isEmpty else { return nil }
     let digits = Array("0123456789abcdef".utf8)
     let name = String(

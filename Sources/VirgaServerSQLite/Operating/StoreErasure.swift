@@ -1,4 +1,6 @@
+import Glibc
 import VirgaSQLite
+import VirgaServer
 
 /// Erases people from a store that no server uses: their rows, and the bytes that those leave in the file.
 package enum StoreErasure {
@@ -43,21 +45,59 @@ package enum StoreErasure {
     return Census(containers: containers, accounts: accounts)
   }
 
-  /// Erases a person from the database in a folder, and rewrites its file so that nothing deleted is left in it.
-  /// - Returns: Checksums of assets that nobody uses any more, whose files the caller removes.
-  package static func erase(_ person: Person, folder: String) throws -> [String] {
+  private static let unfinished = "erasure.unfinished"
+
+  /// Erases a person's rows. The files of their assets, and the bytes that they leave in the database's file, go with
+  /// `finish`; until then the store remembers that it is to be done.
+  /// - Returns: How many assets nobody uses any more.
+  package static func erase(_ person: Person, folder: String) throws -> Int {
+    try writing(folder) { connection in
+      try connection.transaction(.immediate) {
+        try connection.run(
+          "INSERT OR REPLACE INTO entity (kind, key, owner, value) VALUES ('setting', ?, '', x'')", unfinished)
+        try eraseRows(person, connection)
+        return try dropAssets(connection)
+      }
+    }
+  }
+
+  /// Whether an erasure was cut off before its end.
+  package static func isUnfinished(folder: String) throws -> Bool {
+    try reading(folder) { connection in
+      try connection.first("SELECT EXISTS (SELECT 1 FROM entity WHERE kind = 'setting' AND key = ?)", unfinished) {
+        $0.bool(0)
+      } ?? false
+    }
+  }
+
+  /// Removes the files of assets that no row knows, and rewrites the database's file so that nothing deleted is left in it.
+  package static func finish(folder: String) throws {
+    try writing(folder) { connection in
+      let known = try connection.query("SELECT checksum FROM asset ORDER BY checksum") { $0.text(0) }
+      let places = Set(known.compactMap(StoreCopy.place(ofChecksum:)))
+      for place in StoreCopy.places(in: folder) where !places.contains(place) {
+        let path = "\(folder)/assets/\(place)"
+        guard unlink(path) == 0 || errno == ENOENT else { throw StoreError.unwritable("\(path) cannot be removed") }
+      }
+      try connection.execute("VACUUM")
+      try connection.run("DELETE FROM entity WHERE kind = 'setting' AND key = ?", unfinished)
+      _ = try connection.query("PRAGMA wal_checkpoint(TRUNCATE)") { $0.int(0) }
+    }
+  }
+
+  /// Runs a body on the database of a folder that nobody else uses.
+  /// - Throws: `StoreError` for what SQLite says.
+  private static func writing<Value>(_ folder: String, _ body: (Connection) throws -> Value) throws -> Value {
     let lock = try DataFolder(folder)
     defer { lock.unlock() }
     try lock.checkFile()
-    let connection = try Connection(path: lock.databasePath, access: .readWrite)
-    try connection.execute("PRAGMA secure_delete = ON; PRAGMA synchronous = FULL")
-    let checksums = try connection.transaction(.immediate) {
-      try eraseRows(person, connection)
-      return try dropAssets(connection)
+    do {
+      let connection = try Connection(path: lock.databasePath, access: .readWrite)
+      try connection.execute("PRAGMA secure_delete = ON; PRAGMA synchronous = FULL")
+      return try body(connection)
+    } catch {
+      throw StoreError.translating(error)
     }
-    try connection.execute("VACUUM")
-    _ = try connection.query("PRAGMA wal_checkpoint(TRUNCATE)") { $0.int(0) }
-    return checksums
   }
 
   private static func eraseRows(_ person: Person, _ connection: Connection) throws {
@@ -208,11 +248,8 @@ package enum StoreErasure {
       """)
   }
 
-  private static func dropAssets(_ connection: Connection) throws -> [String] {
-    let checksums = try connection.query(
-      "SELECT checksum FROM asset WHERE checksum NOT IN (SELECT checksum FROM claim) ORDER BY checksum"
-    ) { $0.text(0) }
+  private static func dropAssets(_ connection: Connection) throws -> Int {
     try connection.execute("DELETE FROM asset WHERE checksum NOT IN (SELECT checksum FROM claim)")
-    return checksums
+    return connection.changedRowCount
   }
 }

@@ -1,7 +1,6 @@
 import Foundation
-import Glibc
-import VirgaAuth
 import VirgaModel
+import VirgaServer
 import VirgaServerSQLite
 
 /// `virga erase`: a person goes, with every byte.
@@ -18,7 +17,7 @@ enum EraseCommand {
     notes: """
       USER is an account or one of its users' record names (_…). What the person made in databases of others stays where
       somebody else went on with it, under the name _erased. The database is rewritten and then scanned for the person's names.
-      Backups are not touched.
+      Backups are not touched. An erasure that was cut off is finished by the same command.
 
       Exit codes: 0 erased · 1 no such person, or refused · 64 wrong arguments · 65 damaged data · 73 folder cannot be used ·
       75 a server uses the folder
@@ -29,28 +28,41 @@ enum EraseCommand {
     if arguments.wantsHelp { return Terminal.print(spec.help) }
     let folder = arguments.value("--data") ?? "./virga-data"
     let name = arguments.operands[0]
-    let person = try Person(name, in: folder)
+    let person: Person
+    do { person = try Person(name, in: folder) } catch let failure as Failure where failure.code == .failed {
+      // An erasure that was cut off has left nobody of that name.
+      guard try BackupCommand.translating({ try StoreErasure.isUnfinished(folder: folder) }) else { throw failure }
+      try finish([name], in: folder)
+      return Terminal.print("Finished an erasure that was cut off. A scan of the store does not find \(name).")
+    }
     guard arguments.has("--yes") || Terminal.confirm("Erase everything of \(name) for good?") else {
       throw Failure(.failed, "nothing was erased")
     }
     try await leaveShares(person, in: folder)
     let erased = StoreErasure.Person(
       users: Set(person.users.map(\.user)), account: person.account, devices: person.devices)
-    let checksums = try BackupCommand.translating { try StoreErasure.erase(erased, folder: folder) }
-    for checksum in checksums {
-      guard let digest = Data(base64Encoded: checksum) else { continue }
-      let name = Hex.encode(Array(digest))
-      unlink("\(folder)/assets/\(name.prefix(2))/\(name)")
+    let count = try BackupCommand.translating { try StoreErasure.erase(erased, folder: folder) }
+    try finish(erased.names, in: folder)
+    Terminal.print("Erased \(name) and \(count) assets. A scan of the store finds none of their names.")
+  }
+
+  /// Gives back what was erased, and looks whether a name is left.
+  private static func finish(_ names: [String], in folder: String) throws {
+    do { try StoreErasure.finish(folder: folder) } catch let error as StoreError {
+      let failure = Storage.failure(error)
+      throw Failure(
+        failure.code,
+        "the rows are erased, but their bytes may be left in the files: \(failure.message). "
+          + "To finish, use virga erase again with the same name")
     }
     for file in ["virga.sqlite", "virga.sqlite-wal"] {
       guard let bytes = try? Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(file)"), options: .alwaysMapped) else {
         continue
       }
-      for name in erased.names where bytes.range(of: Data(name.utf8)) != nil {
+      for name in names where bytes.range(of: Data(name.utf8)) != nil {
         throw Failure(.damaged, "\(file) still holds the name \(name)")
       }
     }
-    Terminal.print("Erased \(name) and \(checksums.count) assets. A scan of the store finds none of their names.")
   }
 
   /// Nobody stays in the shares of others as a participant who is no more.

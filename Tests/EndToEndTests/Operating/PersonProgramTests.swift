@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import VirgaAuth
+import VirgaSQLite
 
 /// C117: one person's data are taken out whole, can be put in again, and go without leaving a byte.
 @Suite(.timeLimit(.minutes(2))) struct PersonProgramTests {
@@ -150,6 +151,17 @@ import VirgaAuth
     #expect(left.range(of: Data("second bobswords".utf8)) != nil)
     #expect(left.range(of: Data("friend _erased of mine".utf8)) != nil)
     #expect(left.range(of: Data("asset of bobswords".utf8)) != nil)
+    #expect(try await ProgramRun.run(["erase", ann, "--data", server.data, "--yes"]).code == 1)
+    // As if it had been killed before the files went.
+    try Connection(path: server.data + "/virga.sqlite").execute(
+      "INSERT INTO entity (kind, key, owner, value) VALUES ('setting', 'erasure.unfinished', '', x'')")
+    let file = URL(fileURLWithPath: "\(server.data)/assets/ab/ab01")
+    try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data("asset of annswords".utf8).write(to: file)
+    let finished = try await ProgramRun.run(["erase", ann, "--data", server.data])
+    #expect(finished.code == 0 && finished.output.hasPrefix("Finished an erasure"), "\(finished)")
+    #expect(try bytes(of: server.data).range(of: Data("annswords".utf8)) == nil)
+    #expect(try bytes(of: server.data).range(of: Data("asset of bobswords".utf8)) != nil)
     #expect(try await ProgramRun.run(["erase", ann, "--data", server.data, "--yes"]).code == 1)
 
     // The other one goes on, and takes what was exported.

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import VirgaModel
+import VirgaSQLite
 import VirgaServer
 
 @testable import VirgaServerSQLite
@@ -52,9 +53,50 @@ import VirgaServer
     store.close()
   }
 
-  private func erase() throws {
+  private func erase(finishes: Bool = true) throws {
     let ann = StoreErasure.Person(users: ["_ann"], account: nil, devices: ["phone"])
     _ = try StoreErasure.erase(ann, folder: folder.path)
+    if finishes { try StoreErasure.finish(folder: folder.path) }
+  }
+
+  /// Killed after the rows went, and with a database that cannot be rewritten at first.
+  @Test func anErasureThatWasCutOffIsFinishedLater() async throws {
+    try await fill()
+    let checksums = [1, 2].map { Data(repeating: $0, count: 32).base64EncodedString() }
+    let store = try SQLiteStore(folder: folder.path)
+    try await store.writing { transaction in
+      for (checksum, key) in zip(checksums, [diary, Self.bob]) {
+        try transaction.put(AssetRow(checksum: checksum, size: 1, uploaded: Timestamp(milliseconds: 0)))
+        let zone = try #require(try transaction.zone("Notes", in: key))
+        var record = stored("photo", 9)
+        record.created.user = key.owner ?? ""
+        record.modified.user = key.owner ?? ""
+        record.assetChecksums = [checksum]
+        try transaction.save(record, in: zone)
+      }
+    }
+    store.close()
+    let files = ["01", "02"].map { "\(folder.path)/assets/\($0)/\(String(repeating: $0, count: 32))" }
+    for file in files {
+      let url = URL(fileURLWithPath: file)
+      try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data("x".utf8).write(to: url)
+    }
+    #expect(try !StoreErasure.isUnfinished(folder: folder.path))
+    try erase(finishes: false)
+    #expect(try StoreErasure.isUnfinished(folder: folder.path))
+    // A server may have been started in between.
+    try SQLiteStore(folder: folder.path).close()
+    let other = try Connection(path: folder.path + "/virga.sqlite")
+    try other.execute("BEGIN IMMEDIATE")
+    #expect(throws: StoreError.self) { try StoreErasure.finish(folder: folder.path) }
+    #expect(try StoreErasure.isUnfinished(folder: folder.path))
+    try other.execute("ROLLBACK")
+    try StoreErasure.finish(folder: folder.path)
+    #expect(try !StoreErasure.isUnfinished(folder: folder.path))
+    #expect(files.map(FileManager.default.fileExists(atPath:)) == [false, true])
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: folder.path + "/virga.sqlite"))
+    #expect(bytes.range(of: Data("_ann".utf8)) == nil && bytes.range(of: Data("erasure".utf8)) == nil)
   }
 
   @Test func indexesForgetWhoIsErased() async throws {
