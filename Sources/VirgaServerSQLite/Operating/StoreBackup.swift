@@ -1,6 +1,6 @@
 import Glibc
 import VirgaModel
-import VirgaServer
+package import VirgaServer
 import VirgaSQLite
 
 /// Copies of a store's database, taken while a server may be writing it.
@@ -32,6 +32,20 @@ package enum StoreBackup {
     return try connection.query(
       "SELECT checksum, EXISTS (SELECT 1 FROM claim c WHERE c.checksum = a.checksum) FROM asset a ORDER BY checksum"
     ) { ($0.text(0), $0.bool(1)) }
+  }
+
+  /// The entities of some kinds, in the order of kind and key.
+  package static func entities(_ kinds: [Entity.Kind], ofDatabase path: String) throws -> [Entity] {
+    do {
+      let connection = try Connection(path: path, access: .readOnly)
+      return try kinds.flatMap { kind in
+        try connection.query("SELECT key, owner, value FROM entity WHERE kind = ? ORDER BY key", kind.rawValue) {
+          Entity(kind, key: $0.text(0), owner: $0.text(1), value: $0.blob(2))
+        }
+      }
+    } catch {
+      throw StoreError.translating(error)
+    }
   }
 
   /// Whether nothing was ever kept in a database for anybody; what the server notes for itself does not count.

@@ -102,6 +102,39 @@ import Testing
     #expect(tag != nil && tag != lostTag)
   }
 
+  /// Whoever was removed after the backup is let in by it, unless the former folder says who that was.
+  @Test func aRestoreRemovesAgainWhatTheFormerFolderHasRemoved() async throws {
+    let server = try await ServerProcess()
+    func make(_ name: String) async throws -> String {
+      let words = ["tokens", "create", "--container", "iCloud.a", "--name", name, "--json", "--data", server.data]
+      let end = try await ProgramRun.run(words)
+      let object = try JSONSerialization.jsonObject(with: Data(end.output.utf8)) as? [String: Any]
+      return try #require(object?["id"] as? String)
+    }
+    let (kept, revoked) = (try await make("kept"), try await make("revoked"))
+    let backup = server.folder.path + "/backup"
+    #expect(try await run("backup", backup, "--data", server.data).code == 0)
+    #expect(try await run("tokens", "revoke", revoked, "--data", server.data).code == 0)
+    await server.kill()
+    func restored(_ name: String, _ more: String...) async throws -> (output: String, tokens: String) {
+      let data = "\(server.folder.path)/\(name)"
+      let end = try await ProgramRun.run(["restore", backup, "--data", data] + more)
+      #expect(end.code == 0, "\(end)")
+      return (end.output, try await run("tokens", "list", "--data", data).output)
+    }
+    let open = try await restored("open")
+    #expect(open.tokens.contains(kept) && open.tokens.contains(revoked))
+    #expect(open.output.contains("that were removed after the backup are back"))
+    let closed = try await restored("closed", "--removals", server.data)
+    #expect(closed.tokens.contains(kept) && !closed.tokens.contains(revoked))
+    #expect(closed.output.contains("0 devices, 1 API tokens, 0 keys"))
+    // A folder of another server would have all removed.
+    let stranger = try await ServerProcess()
+    let words = ["restore", backup, "--data", server.folder.path + "/new", "--removals", stranger.data]
+    let refused = try await ProgramRun.run(words)
+    #expect(refused.code == 66 && refused.errors.contains("is no folder of the server"), "\(refused)")
+  }
+
   @Test func aRestoreThatWasCutOffIsNotServed() async throws {
     let folder = try TemporaryFolder()
     try FileManager.default.createDirectory(
