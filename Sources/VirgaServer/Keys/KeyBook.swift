@@ -79,6 +79,19 @@ package struct KeyBook: Sendable {
     }
   }
 
+  /// Removes what lies in a zone's list by and for somebody who has no part in the zone any more: later keys are not for
+  /// them.
+  package func removeParticipant(
+    _ user: UserName, of zone: ZoneName, in database: DatabaseKey, _ transaction: any WriteTransaction
+  ) throws {
+    let owner = Place.zone(zone, database, reader: user).owner
+    for entity in try transaction.entities(.sealedKey, owner: owner) {
+      let name = entity.key.dropFirst(owner.count + 1)
+      guard name.hasPrefix("participant/\(user)/") || name.hasPrefix("handover/\(user)/") else { continue }
+      try transaction.removeEntity(.sealedKey, key: entity.key)
+    }
+  }
+
   /// Removes the keys of a database's zones.
   /// - Returns: The zones that had some.
   package func removeZones(of database: DatabaseKey, in transaction: any WriteTransaction) throws -> [ZoneName] {

@@ -77,6 +77,7 @@ struct ShareBook {
       guard var view = views[user] else { continue }
       if view.zone.isDeleted {
         try removeNotes(of: view.zone)
+        try KeyBook().removeParticipant(user, of: row.name, in: row.database, transaction)
       } else if !view.isRenewed, let names = try names(toNoteIn: view, row) {
         if !names.isEmpty {
           let note = ShareNote(zoneKey: view.zone.key, first: row.sequence + 1, names: names)

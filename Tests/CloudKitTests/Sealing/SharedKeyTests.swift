@@ -253,6 +253,43 @@ import VirgaModel
     }
   }
 
+  @Test func whoWasTakenOutIsNotHandedLaterKeysUntilTheyJoinAgain() async throws {
+    _ = try await phone.joined(as: "laptop")
+    let (root, bob) = try await shareRoot()
+    let shared = bob.container.sharedCloudDatabase
+    let zoneID = try #require(try await shared.databaseChanges(since: nil).modifications.first?.zoneID)
+    let id = CKRecord.ID(recordName: "root", zoneID: zoneID)
+    #expect(try await shared.record(for: id).encryptedValues["text"] as? String == "first")
+    let user = try await bob.container.userRecordID().recordName
+    let place = KeyMessages.Zone(container: "iCloud.test", environment: "development", owner: nil, zone: "Diary")
+    func textsOfBob() async throws -> [String] {
+      try await phone.accounts.keyItems(of: place, adding: []).map(\.name).filter { $0.contains("/\(user)/") }
+    }
+    #expect(try await textsOfBob().count == 1)
+
+    let reference = try #require(try await phone.database.record(for: root.recordID).share)
+    let share = try #require(try await phone.database.record(for: reference.recordID) as? CKShare)
+    let url = try #require(share.url)
+    share.publicPermission = .none
+    _ = try await phone.database.save(share)
+    #expect(try await textsOfBob().isEmpty)
+    try await phone.removeDevice(named: "laptop")
+    server.advance(by: .seconds(60))
+    root.encryptedValues["text"] = "second"
+    _ = try await phone.database.modifyRecords(saving: [root], deleting: [], savePolicy: .changedKeys)
+    #expect(try await textsOfBob().isEmpty)
+
+    // By the old address, since the people who share have no other one.
+    share.publicPermission = .readWrite
+    _ = try await phone.database.save(share)
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
+    _ = try await shared.record(for: id)
+    server.advance(by: .seconds(60))
+    _ = try await phone.restarted().database.record(for: root.recordID)
+    server.advance(by: .seconds(60))
+    #expect(try await shared.record(for: id).encryptedValues["text"] as? String == "second")
+  }
+
   @Test func listThatIsFullKeepsNobodyFromReading() async throws {
     _ = try await phone.joined(as: "laptop")
     let (root, bob) = try await shareRoot()
