@@ -78,6 +78,7 @@ extension CKDatabase {
       case .failure(let zone, _):
         page.failures.append(CKRecordZone.ID(local(ZoneID(zone.name, owner: zone.owner ?? .defaultOwner))))
       case .zone(let zone) where zone.isDeleted:
+        if zone.deletionReason == .encryptedDataReset { service.keyring?.refresh() }
         page.deletions.append(
           DatabaseChange.Deletion(zoneID: CKRecordZone.ID(local(zone.id)), reason: .init(zone.deletionReason)))
       case .zone(let zone):

@@ -61,6 +61,8 @@ extension CKDatabase {
       }
       return answers
     }
+    // A zone that is made again may have gone with the account's keys.
+    if !recordZonesToSave.isEmpty { service.keyring?.refresh() }
     var saved: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
     var deleted: [CKRecordZone.ID: Result<Void, any Error>] = [:]
     for (zone, result) in zip(recordZonesToSave, results) { saved[zone.zoneID] = result.flatMap(self.zone(of:)) }

@@ -72,6 +72,14 @@ final class Keyring: Sendable {
     memory.withLock { if $0.owner != account { $0 = Memory(owner: account) } }
   }
 
+  /// The account may have begun anew: keys are asked for before the next value is written.
+  func refresh() {
+    memory.withLock { memory in
+      memory.account = nil
+      for spot in memory.zones.keys { memory.zones[spot]?.loaded = Timestamp(milliseconds: 0) }
+    }
+  }
+
   // MARK: Fetching
 
   /// Fetches a zone's keys, unless that was done a moment ago and for these: another device may have made one since.

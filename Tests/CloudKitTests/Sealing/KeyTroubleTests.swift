@@ -53,6 +53,20 @@ import VirgaModel
     #expect(try await diary.text(of: "two", on: phone.restarted()) == "second")
   }
 
+  @Test(arguments: [false, true])
+  func keyFromBeforeAResetIsNotWrittenWithAMomentLater(isToldByTheFeed: Bool) async throws {
+    let laptop = try await phone.joined(as: "laptop")
+    let seen = try await laptop.database.databaseChanges(since: nil).changeToken
+    _ = try await laptop.database.save(diary.entry("one", secret: "first"))
+    #expect(try await phone.accounts.resetKeys() == 1)
+    if isToldByTheFeed { _ = try await laptop.database.databaseChanges(since: seen) }
+    _ = try await (isToldByTheFeed ? phone.restarted() : laptop).database.save(zone)
+    let error = await #expect(throws: CKError.self) {
+      try await laptop.database.save(diary.entry("two", secret: "second"))
+    }
+    #expect(error?.code == .accountTemporarilyUnavailable)
+  }
+
   // MARK: Clocks
 
   @Test func keysDoNotStayFreshWhenTheClockIsSetBack() async throws {
