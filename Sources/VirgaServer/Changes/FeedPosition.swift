@@ -17,7 +17,11 @@ struct FeedPosition {
     (position, horizon) = (0, sequence)
     guard let text else { return }
     guard let token = ChangeToken(text: text), token.feed == feed else { throw ServiceError.changeTokenExpired }
-    if token.incarnation == 0 && token.position == 0 { return }
+    if token.incarnation == 0 && token.position == 0 {
+      // Whoever read when nothing was there may have written what was deleted since.
+      horizon = 0
+      return
+    }
     guard let incarnation, token.incarnation == incarnation, token.position <= sequence,
       max(token.position, token.horizon) >= floor
     else { throw ServiceError.changeTokenExpired }

@@ -170,6 +170,9 @@ import VirgaWire
     #expect(try harness.zones(.zonesList).count == 1)
     try harness.makeZone("Diary")
     #expect(try harness.databaseChanges(empty.syncToken).zones.compactMap(\.zone).map(\.id.name) == ["Diary"])
+    // Its reader may be the one who made the zone, so it is told of the end too.
+    try harness.deleteZone("Diary")
+    #expect(try harness.databaseChanges(empty.syncToken).zones.compactMap(\.zone).map(\.isDeleted) == [true])
   }
 
   @Test func theDatabaseFeedListsEachChangedZoneOnceInOrderOfChange() throws {
