@@ -149,9 +149,41 @@ struct AttachmentConvergenceTests {
     let sha256 = try #require(try phone.store.allAttachments().first).attachment.sha256
     #expect(try phone.store.delete(id, device: "phone", at: phone.now))
     try phone.store.forgetEverything(at: phone.now)
+    #expect(try phone.store.outbox().map(\.record) == [id.name])
+    let relay = Relay()
+    try Relay.settle([phone], relay)
+    #expect(relay.uploads == 0 && relay.entries[id]?.entry.isDeleted == true)
     #expect(try phone.store.outbox().isEmpty)
     #expect(try phone.store.allAttachments().isEmpty)
     #expect(!phone.store.home.files.contains(sha256: sha256))
+  }
+
+  /// The server was copied while an import was on its way there: it has the entry, and not what its text does not show.
+  @Test(arguments: ["base", "base ![](attachment:a1)"])
+  func aPictureThatTheServerLostIsSentAgain(text: String) throws {
+    let (phone, laptop, relay) = (try Device("phone"), try Device("laptop"), Relay())
+    let id = try phone.write(text, id: "e1")
+    try Relay.settle([phone, laptop], relay)
+    relay.backUp()
+    let entry = try #require(try phone.store.stored(id)).entry
+    try phone.store.save(id, base: entry, edited: entry, adding: [try phone.attachment("a1", of: id)], at: phone.now)
+    try Relay.settle([phone, laptop], relay)
+    _ = try laptop.attachment("a1", of: id)
+    relay.restore()
+    try Relay.settle([laptop, phone], relay)
+    try isWhole([phone, laptop], relay)
+    #expect(try laptop.store.allAttachments().map(\.attachment.id.name) == ["a1"])
+  }
+
+  /// A device that was away for too long reads the whole zone, which names no attachment that was taken out.
+  @Test func aPictureThatWasTakenOutMeanwhileGoes() throws {
+    let (phone, laptop, relay, id) = try Self.pair(text: "base ![](attachment:a1)")
+    try detach("a1", from: id, text: "base", on: phone)
+    try Relay.settle([phone], relay)
+    try laptop.readAgain(relay)
+    try Relay.settle([phone, laptop], relay)
+    try isWhole([phone, laptop], relay)
+    #expect(try laptop.store.allAttachments().isEmpty && relay.attachments.isEmpty)
   }
 
   /// An attachment may come before its entry, which may be one that cannot be read yet.
@@ -232,6 +264,8 @@ struct AttachmentConvergenceTests {
         try device.send(to: relay, losesAnswers: Int.random(in: 0..<4, using: &random) == 0)
       default: try device.fetch(from: relay)
       }
+      if seed % 2 == 1 && step == 20 { relay.backUp() }
+      if seed % 2 == 1 && step == 40 { relay.restore() }
     }
     try Relay.settle(devices, relay)
     let shown = try devices.map { try $0.shown }

@@ -137,17 +137,70 @@ struct ConvergenceTests {
     #expect(try phone.shown[id]?.text == "later")
   }
 
-  /// After its place in the feed was too old, a device reads all that lives; what is not named any more is gone.
-  @Test func aFullReadingFindsWhatIsGone() throws {
-    let (phone, _, relay, id) = try Relay.pair()
+  /// After its place in the feed was too old, a device reads all that lives. No device removes the record of an entry: what
+  /// is not named any more was lost, and is sent again.
+  @Test func aFullReadingFindsWhatTheServerLost() throws {
+    let (phone, laptop, relay, id) = try Relay.pair()
+    relay.backUp()
     let other = try phone.write("other", id: "e2")
-    try phone.send(to: relay)
+    try Relay.settle([phone, laptop], relay)
     let unsent = try phone.write("unsent", id: "e3")
-    let changes = try phone.store.changesAfterFullReading(seen: [id.name])
-    #expect(changes.deletedEntries == [other])
-    _ = try phone.store.apply(changes, device: "phone", at: phone.now)
-    #expect(try Set(phone.shown.keys) == [id, unsent])
-    #expect(try phone.store.versions(of: other).map(\.entry.text) == ["other"])
+    let before = try phone.shown
+    relay.restore()
+    try phone.fetch(from: relay)
+    #expect(try phone.shown == before)
+    #expect(try Set(phone.store.outbox().map(\.record)) == [other.name, unsent.name])
+    try Relay.settle([phone, laptop], relay)
+    #expect(try phone.shown == before && laptop.shown == before)
+    #expect(Set(relay.entries.keys) == [id, other, unsent])
+  }
+
+  /// Nothing is read between the loss and the next save.
+  @Test func anEditOfWhatTheServerHasOlderIsSent() throws {
+    let (phone, laptop, relay, id) = try Relay.pair()
+    relay.backUp()
+    try phone.setText(id, "lost")
+    try Relay.settle([phone, laptop], relay)
+    relay.restore()
+    try phone.setText(id, "lost, and more")
+    for _ in 0..<2 { try phone.send(to: relay) }
+    #expect(try phone.store.outbox().isEmpty)
+    #expect(relay.entries[id]?.entry.text == "lost, and more")
+    try Relay.settle([laptop, phone], relay)
+    #expect(try laptop.shown.values.map(\.text) == ["lost, and more"])
+    #expect(try laptop.store.conflictCount() == 0)
+  }
+
+  /// Two devices edited what the server lost, each without knowing of the other's.
+  @Test(arguments: [1000, 9000]) func editsThatWereLostApartAreBothKept(clock: Int64) throws {
+    let (phone, laptop, relay, id) = try Relay.pair()
+    phone.clock = 5000
+    relay.backUp()
+    try phone.setText(id, "from the phone")
+    try phone.send(to: relay)
+    relay.restore()
+    // The laptop meets the restored server and edits, before the phone brings back what was lost.
+    laptop.clock = clock
+    try laptop.fetch(from: relay)
+    try laptop.setText(id, "from the laptop")
+    try laptop.send(to: relay)
+    try Relay.settle([phone, laptop], relay)
+    #expect(try phone.shown == laptop.shown)
+    let kept = try phone.shown.values.map(\.text) + phone.store.versions(of: id).map(\.entry.text)
+    #expect(Set(kept).isSuperset(of: ["from the phone", "from the laptop"]))
+  }
+
+  /// A clock that is behind makes no edit look older than what it edits.
+  @Test func anEditIsLaterThanWhatItEdits() throws {
+    let (phone, laptop, relay, id) = try Relay.pair()
+    phone.clock = 90_000
+    try phone.setText(id, "from the phone")
+    try Relay.settle([phone, laptop], relay)
+    try laptop.setText(id, "from the laptop, whose clock is behind")
+    try laptop.send(to: relay)
+    try phone.readAgain(relay)
+    #expect(try phone.shown[id]?.text == "from the laptop, whose clock is behind")
+    #expect(try phone.store.outbox().isEmpty)
   }
 
   /// C103: imported on two devices that do not know of each other, edited on one: one entry, with the edit.
@@ -244,6 +297,9 @@ struct ConvergenceTests {
       case 6: try device.send(to: relay, losesAnswers: Int.random(in: 0..<3, using: &random) == 0)
       default: try device.fetch(from: relay)
       }
+      // The server of every other fleet goes back to an older copy of its data, once.
+      if seed % 2 == 1 && step == 20 { relay.backUp() }
+      if seed % 2 == 1 && step == 40 { relay.restore() }
     }
     try Relay.settle(devices, relay)
     let shown = try devices.map { try $0.shown }

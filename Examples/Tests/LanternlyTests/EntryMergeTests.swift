@@ -105,6 +105,16 @@ struct EntryMergeTests {
     #expect(!merged.isDeletionUndone)
   }
 
+  /// Another account holds what was deleted in this one.
+  @Test func withoutAncestorTheDeletionOfThatVeryVersionIsTaken() {
+    let entry = Self.entry("a")
+    let deleted = entry.deleted(at: Moment(seconds: 30), device: "laptop")
+    #expect(merge(nil, entry, deleted).entry == deleted)
+    var edited = entry
+    edited.edited.mood = Moment(seconds: 20)
+    #expect(merge(nil, edited, deleted).isDeletionUndone)
+  }
+
   @Test func withoutAncestorEqualTextsAreOne() {
     var (mine, theirs) = (Self.entry("a"), Self.entry("a", at: 20))
     mine.tags = ["x": Moment(seconds: 1)]
@@ -127,7 +137,8 @@ struct EntryMergeTests {
         let other = EntryMerge.merge(id: Self.id, base: ancestor, mine: theirs, theirs: mine)
         #expect(merged == other, "seed \(seed)")
         let lines = Set((merged.entry.text + "\n" + (merged.fork?.entry.text ?? "")).split(separator: "\n"))
-        for side in [mine, theirs] where !side.isDeleted {
+        let isDeleted = mine.edited.isDeletion(of: theirs.edited) || theirs.edited.isDeletion(of: mine.edited)
+        for side in [mine, theirs] where !side.isDeleted && !isDeleted {
           let isKnown = ancestor.map { Set($0.text.split(separator: "\n")) } ?? []
           let added = Set(side.text.split(separator: "\n")).subtracting(isKnown)
           #expect(added.isSubset(of: lines), "seed \(seed)")

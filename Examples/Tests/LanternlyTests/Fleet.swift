@@ -16,6 +16,7 @@ final class Fleet: Sendable {
 
   let folder = TemporaryFolder()
   private let server = Mutex<(process: Process?, url: String)>((nil, ""))
+  private let environmentInUse = Mutex("development")
 
   init() throws { try startServer() }
 
@@ -57,10 +58,44 @@ final class Fleet: Sendable {
     process.waitUntilExit()
   }
 
+  var serverData: String { folder.path + "/server" }
+
+  /// Copies the server's data as they are now.
+  func backUp() throws -> String {
+    let backup = folder.path + "/backup"
+    let result = try virga("operator", "backup", backup, "--data", serverData)
+    guard result.code == 0 else { throw Failure(text: result.output) }
+    return backup
+  }
+
+  /// The server loses what came after a backup.
+  func restore(_ backup: String) throws {
+    stopServer(SIGTERM)
+    try FileManager.default.removeItem(atPath: serverData)
+    let result = try virga("operator", "restore", backup, "--data", serverData)
+    guard result.code == 0 else { throw Failure(text: result.output) }
+    try startServer()
+  }
+
+  /// The server loses the zone, with all that is in it.
+  func deleteZone(of device: String) throws {
+    let user = try store(device).notes().user ?? ""
+    let result = try virga(
+      "operator", "zones", "delete", DiaryRecord.zoneName, "--data", serverData, "--container",
+      DiarySync.containerIdentifier, "--user", user)
+    guard result.code == 0 else { throw Failure(text: result.output) }
+  }
+
   func home(_ device: String) -> String { folder.path + "/" + device }
 
   func environment(_ device: String) -> [String: String] {
-    ["VIRGA_ENDPOINT": url, "VIRGA_HOME": home(device) + "/virga", "LC_ALL": "C"]
+    ["VIRGA_ENDPOINT": url, "VIRGA_HOME": home(device) + "/virga", "LC_ALL": "C", "VIRGA_ENVIRONMENT": environmentName]
+  }
+
+  /// The server's environment that all devices use.
+  var environmentName: String {
+    get { environmentInUse.withLock { $0 } }
+    set { environmentInUse.withLock { $0 = newValue } }
   }
 
   @discardableResult

@@ -9,6 +9,11 @@ final class Relay {
   private(set) var clock = 0
   /// Saves of attachments with their content.
   private(set) var uploads = 0
+  /// Readers of another one begin anew.
+  private(set) var incarnation = 0
+  private var backup:
+    (entries: [EntryID: (entry: Entry, tag: Int)], attachments: [AttachmentID: (attachment: Attachment, tag: Int)]) =
+      ([:], [:])
 
   func save(_ id: EntryID, _ entry: Entry, tag: Int?) -> RemoteEntry? {
     guard entries[id]?.tag == tag else { return nil }
@@ -24,6 +29,16 @@ final class Relay {
     attachments[attachment.id] = (attachment, clock)
     gone[attachment.id] = nil
     return true
+  }
+
+  func backUp() { backup = (entries, attachments) }
+
+  /// Loses what came after the backup. No tag is given again.
+  func restore() {
+    (entries, attachments) = backup
+    gone = [:]
+    clock += 1
+    incarnation += 1
   }
 
   func delete(_ id: AttachmentID) {
@@ -63,6 +78,7 @@ final class Device {
   let store: DiaryStore
   let name: String
   private var position = 0
+  private var incarnation = 0
   var clock: Int64 = 1000
   private let folder = TemporaryFolder()
 
@@ -74,11 +90,25 @@ final class Device {
   var now: Moment { Moment(seconds: clock) }
 
   func fetch(from relay: Relay) throws {
+    if relay.incarnation != incarnation {
+      try readAgain(relay)
+      incarnation = relay.incarnation
+    }
     let changes = relay.changes(after: position)
     let reached = relay.clock
     _ = try store.apply(changes, device: name, at: now)
     try store.deleteAttachmentsOfDeletedEntries(at: now)
     position = reached
+  }
+
+  /// As after the error that the place in the feed is unknown.
+  func readAgain(_ relay: Relay) throws {
+    var reading = ZoneReading()
+    var changes = relay.changes(after: 0)
+    (changes.deletedAttachments, changes.mayBeOlder) = ([], true)
+    reading.note(changes, try store.apply(changes, device: name, at: now))
+    _ = try store.apply(try store.changes(after: reading), device: name, at: now)
+    position = relay.clock
   }
 
   /// - Parameter losesAnswers: The relay takes the saves, and this device never learns of it.
@@ -93,8 +123,10 @@ final class Device {
           try store.acknowledge(saved, generation: row.generation, at: now)
         } else if let server = relay.remote(stored.id) {
           var changes = RemoteChanges()
-          changes.entries = [server]
+          (changes.entries, changes.mayBeOlder) = ([server], true)
           _ = try store.apply(changes, device: name, at: now)
+        } else {
+          try store.forget(stored.id, at: now)
         }
       } else if row.change == .delete {
         relay.delete(AttachmentID(row.record))

@@ -75,7 +75,7 @@ package struct Entry: Hashable, Sendable, Codable {
   package func deleted(at moment: Moment, device: String) -> Entry {
     var entry = Entry(text: "", written: written, edited: edited)
     entry.isDeleted = true
-    entry.edited.deleted = moment
+    entry.edited.deleted = moment.after(edited.deleted)
     entry.origin = origin
     entry.device = device
     return entry
@@ -83,6 +83,9 @@ package struct Entry: Hashable, Sendable, Codable {
 }
 
 /// When each field that merges by itself was last edited.
+///
+/// An edit is later than the one before it, and a merge as late as the later side, whatever the clocks say: what was made from
+/// another version is nowhere earlier.
 package struct EditTimes: Hashable, Sendable, Codable {
   package var text = Moment.never
   package var written = Moment.never
@@ -108,6 +111,21 @@ package struct EditTimes: Hashable, Sendable, Codable {
   }
 
   package var latest: Moment { list.max() ?? .never }
+
+  /// Whether the other version may have been made from this one.
+  package func isNowhereLater(than other: EditTimes) -> Bool { zip(list, other.list).allSatisfy { $0 <= $1 } }
+
+  /// Whether the deleted version was this one, as far as times can tell.
+  package func isDeletion(of other: EditTimes) -> Bool {
+    var times = self
+    times.deleted = other.deleted
+    return times == other && deleted > other.deleted
+  }
+
+  /// The same edits, made after those of another version.
+  package func following(_ base: EditTimes) -> EditTimes {
+    EditTimes(list: zip(list, base.list).map { $0 == $1 ? $0 : $0.after($1) })
+  }
 }
 
 /// Where an entry was written.

@@ -9,6 +9,11 @@ package struct Moment: Hashable, Comparable, Sendable {
 
   /// Before everything: the time of a field that nobody ever edited.
   package static let never = Moment(milliseconds: 0)
+
+  /// The time of an edit made now of what was edited at another time: later than that, whatever the clocks say.
+  package func after(_ other: Moment) -> Moment {
+    max(self, other.milliseconds == .max ? other : Moment(milliseconds: other.milliseconds + 1))
+  }
 }
 
 extension Moment: Codable {

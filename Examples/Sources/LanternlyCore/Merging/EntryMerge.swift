@@ -65,6 +65,8 @@ extension EntryMerge {
     if let base, !base.isDeleted, kept == base { return EntryMerge(entry: deleted) }
     // The deletion is what both knew, and the other side brought the entry back.
     if let base, base.isDeleted, deleted == base { return EntryMerge(entry: kept) }
+    // Nothing is known of what they began from, but nothing was edited since.
+    if base == nil, deleted.edited.isDeletion(of: kept.edited) { return EntryMerge(entry: deleted) }
     var entry = kept
     entry.edited.deleted = max(kept.edited.deleted, deleted.edited.deleted)
     var merge = EntryMerge(entry: entry)
@@ -152,14 +154,8 @@ private struct ScalarMerge {
     let (leftTime, rightTime) = (mine.edited[keyPath: time], theirs.edited[keyPath: time])
     times[keyPath: time] = max(leftTime, rightTime)
     if left == right { return left }
-    if let base, base[keyPath: value] == left {
-      times[keyPath: time] = rightTime
-      return right
-    }
-    if let base, base[keyPath: value] == right {
-      times[keyPath: time] = leftTime
-      return left
-    }
+    if let base, base[keyPath: value] == left { return right }
+    if let base, base[keyPath: value] == right { return left }
     let isMineLater = Self.isLater((leftTime, Self.bytes(left)), (rightTime, Self.bytes(right)))
     losses.append(EntryMerge.Loss(field: field, version: isMineLater ? theirs : mine))
     return isMineLater ? left : right

@@ -88,8 +88,7 @@ extension DiaryRows {
     let shown = originals.filter { entry.text.contains("attachment:\($0.attachment.id.name)") }
     let text = try copyAttachments(shown, to: copy, in: entry.text, at: now)
     if text == entry.text { return }
-    // Later than the text with the old links, whatever the clocks say.
-    (entry.text, entry.edited.text) = (text, max(now, Moment(milliseconds: entry.edited.text.milliseconds + 1)))
+    (entry.text, entry.edited.text) = (text, now.after(entry.edited.text))
     try put(copy, entry, reason: .resolved, at: now)
     try enqueue(copy, at: now)
   }

@@ -89,6 +89,13 @@ extension DiaryRows {
     return number
   }
 
+  /// Whether this device once had a version and replaced it: what it has now was made knowing that one.
+  func wasReplaced(_ version: Entry, of id: EntryID) throws -> Bool {
+    try connection.first(
+      "SELECT 1 FROM version WHERE entry = ? AND fields = ? LIMIT 1", id.name, try StoredJSON.text(version)
+    ) { $0.int(0) } != nil
+  }
+
   func versions(of id: EntryID) throws -> [StoredVersion] {
     try connection.query(
       "SELECT number, fields, reason, replaced_at FROM version WHERE entry = ? ORDER BY number", id.name

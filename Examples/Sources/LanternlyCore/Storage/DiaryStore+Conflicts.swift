@@ -74,14 +74,14 @@ extension DiaryStore {
       guard var entry = first, !entry.isDeleted, choice != .both else {
         try rows.keepAttachments(rows.attachments(of: original), shownBy: copy, at: now)
         kept = try rows.entry(copy) ?? kept
-        (kept.copyOf, kept.edited.copyOf) = (nil, now)
+        (kept.copyOf, kept.edited.copyOf) = (nil, now.after(kept.edited.copyOf))
         try rows.put(copy, kept, reason: .resolved, at: now)
         try rows.enqueue(copy, at: now)
         return true
       }
       if choice == .copy {
         let text = try rows.copyAttachments(rows.attachments(of: copy), to: original, in: kept.text, at: now)
-        (entry.text, entry.edited.text, entry.device) = (text, now, kept.device)
+        (entry.text, entry.edited.text, entry.device) = (text, now.after(entry.edited.text), kept.device)
         try rows.put(original, entry, reason: .resolved, at: now)
         try rows.enqueue(original, at: now)
       } else {

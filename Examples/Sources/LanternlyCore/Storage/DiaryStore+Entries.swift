@@ -101,7 +101,9 @@ extension DiaryStore {
     _ id: EntryID, base: Entry?, edited: Entry, adding attachments: [Attachment] = [],
     removing removed: [AttachmentID] = [], at now: Moment
   ) throws {
-    try write { rows in
+    var edited = edited
+    if let base { edited.edited = edited.edited.following(base.edited) }
+    try write { [edited] rows in
       let current = try rows.entry(id)
       if let current, let base, current != base {
         let merge = EntryMerge.merge(id: id, base: base, mine: edited, theirs: current)

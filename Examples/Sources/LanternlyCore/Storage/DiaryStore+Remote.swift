@@ -34,8 +34,31 @@ package struct RemoteChanges: Sendable {
   package var deletedAttachments: [AttachmentID] = []
   /// Records that cannot be read here, for want of a key or because they were damaged.
   package var locked: [String] = []
+  /// What the server once had and does not name any more.
+  package var lostEntries: [EntryID] = []
+  package var lostAttachments: [AttachmentID] = []
+  /// Whether records may be older than what the server acknowledged: it may have lost data before a reading from the
+  /// beginning, or before it refused a save. The feed itself goes on from what was acknowledged.
+  package var mayBeOlder = false
 
   package init() {}
+}
+
+/// What a reading of the whole zone has brought so far.
+package struct ZoneReading: Hashable, Sendable {
+  package private(set) var names: Set<String> = []
+  /// Entries that it brought an edit of.
+  package private(set) var edited: Set<EntryID> = []
+
+  package init() {}
+
+  /// - Parameter done: What the changes did to the diary.
+  package mutating func note(_ changes: RemoteChanges, _ done: [DiaryChange]) {
+    names.formUnion(changes.entries.map(\.id.name))
+    names.formUnion(changes.attachments.map(\.attachment.id.name))
+    names.formUnion(changes.locked)
+    edited.formUnion(done.compactMap(\.entry))
+  }
 }
 
 /// What a page of changes did to this device's diary.
@@ -51,6 +74,16 @@ package enum DiaryChange: Hashable, Sendable {
   case deletionUndone(EntryID)
   case attachmentArrived(AttachmentID, entry: EntryID)
   case attachmentRemoved(AttachmentID, entry: EntryID)
+
+  /// The entry that says something else now.
+  var entry: EntryID? {
+    switch self {
+    case .added(let id), .updated(let id), .deleted(let id), .merged(let id), .forked(let id, _),
+      .deletionUndone(let id):
+      id
+    case .attachmentArrived, .attachmentRemoved: nil
+    }
+  }
 }
 
 extension DiaryStore {
@@ -61,7 +94,7 @@ extension DiaryStore {
       for name in changes.locked { try rows.note(locked: name) }
       for entry in changes.entries {
         try rows.forget(locked: entry.id.name)
-        done += try rows.apply(entry, device: device, at: now)
+        done += try rows.apply(entry, mayBeOlder: changes.mayBeOlder, device: device, at: now)
       }
       for attachment in changes.attachments { done += try rows.apply(attachment, at: now) }
       for id in changes.deletedEntries {
@@ -69,6 +102,11 @@ extension DiaryStore {
         done += try rows.applyDeletion(of: id, device: device, at: now)
       }
       for id in changes.deletedAttachments { done += try rows.applyDeletion(of: id, at: now) }
+      for id in changes.lostEntries {
+        try rows.forget(locked: id.name)
+        try rows.forget(id, at: now)
+      }
+      for id in changes.lostAttachments { done += try rows.applyLoss(of: id, at: now) }
       return done
     }
   }
@@ -127,30 +165,12 @@ extension DiaryStore {
   }
 
   /// The server has no such record any more: it is saved as a new one.
-  package func forget(_ id: EntryID, at now: Moment) throws {
-    try write { rows in
-      guard let stored = try rows.stored(id) else { return }
-      try rows.acknowledge(id, ancestor: nil, systemFields: nil, changedAt: nil)
-      if !stored.entry.isDeleted {
-        try rows.sendAttachmentsAgain(of: id, at: now)
-        try rows.enqueue(id, at: now)
-      } else {
-        try rows.dequeue(id.name)
-      }
-    }
-  }
+  package func forget(_ id: EntryID, at now: Moment) throws { try write { try $0.forget(id, at: now) } }
 
   /// The server has no such record any more.
-  package func forget(_ id: AttachmentID, at now: Moment) throws {
-    try write { rows in
-      guard var stored = try rows.attachment(id) else { return try rows.dequeue(id.name) }
-      stored.systemFields = nil
-      try rows.put(stored)
-      try rows.enqueue(id.name, .attachment, .save, at: now)
-    }
-  }
+  package func forget(_ id: AttachmentID, at now: Moment) throws { try write { try $0.forget(id, at: now) } }
 
-  /// The server holds nothing of this diary (another account, a zone that was removed): all of it is sent.
+  /// The server lost all of this diary: it is sent.
   package func forgetEverything(at now: Moment) throws {
     try write { rows in
       try rows.forgetServer()
@@ -167,11 +187,17 @@ extension DiaryStore {
   }
 
   /// After a purge the user wants the diary on the server all the same.
-  package func beginAgain(at now: Moment) throws {
+  package func beginAgain(at now: Moment) throws { try write { try $0.beginAgain(at: now) } }
+
+  /// Another account, or another environment of its server: the diary comes along.
+  package func beginElsewhere(at now: Moment) throws {
     try write { rows in
-      try rows.forgetServer()
-      try rows.updateNotes { $0.purged = nil }
-      try rows.sendEverything(at: now)
+      try rows.beginAgain(at: now)
+      for name in try rows.entryNames() {
+        guard let entry = try rows.entry(EntryID(name)), entry.origin != nil || entry.copyOf != nil else { continue }
+        // One of the same name may have begun there on its own, so what was acknowledged here says nothing of it.
+        try rows.connection.run("UPDATE entry SET ancestor = NULL WHERE name = ?", name)
+      }
     }
   }
 }
@@ -185,23 +211,58 @@ extension DiaryRows {
     try connection.run("DELETE FROM locked WHERE record = ?", record)
   }
 
+  /// What was acknowledged stays known: another device may send an older version before this one does.
   fileprivate func forgetServer() throws {
-    try connection.run("UPDATE entry SET ancestor = NULL, system_fields = NULL, changed_at = NULL, sent = NULL")
+    try connection.run("UPDATE entry SET system_fields = NULL, changed_at = NULL, sent = NULL")
     try connection.run("UPDATE attachment SET system_fields = NULL")
     try connection.run("DELETE FROM outbox")
     try connection.run("DELETE FROM locked")
-    for stored in try attachmentsOfDeletedEntries() { try remove(stored.attachment) }
-    try connection.run("DELETE FROM entry WHERE deleted = 1")
     try set("zone-made", nil)
   }
 
+  fileprivate func beginAgain(at now: Moment) throws {
+    try forgetServer()
+    try updateNotes { $0.purged = nil }
+    try sendEverything(at: now)
+  }
+
+  /// Deleted entries as well: another device that has not heard of the deletion sends what it has.
   fileprivate func sendEverything(at now: Moment) throws {
-    let entries = try connection.query("SELECT name FROM entry ORDER BY name") { $0.text(0) }
-    for name in entries { try enqueue(name, .entry, .save, at: now) }
+    for name in try entryNames() { try enqueue(name, .entry, .save, at: now) }
     // One whose entry never came here goes with it, from a device that has it.
-    for stored in try allAttachments() where try stored.hasFile && entry(stored.attachment.entry) != nil {
+    for stored in try allAttachments() where try stored.hasFile && isShown(stored.attachment.entry) {
       try enqueue(stored.attachment.id.name, .attachment, .save, at: now)
     }
+  }
+
+  fileprivate func entryNames() throws -> [String] {
+    try connection.query("SELECT name FROM entry ORDER BY name") { $0.text(0) }
+  }
+
+  private func isShown(_ id: EntryID) throws -> Bool { try entry(id)?.isDeleted == false }
+
+  fileprivate func forget(_ id: EntryID, at now: Moment) throws {
+    guard let stored = try stored(id) else { return }
+    try connection.run(
+      "UPDATE entry SET system_fields = NULL, changed_at = NULL, sent = NULL WHERE name = ?", id.name)
+    if !stored.entry.isDeleted { try sendAttachmentsAgain(of: id, at: now) }
+    try enqueue(id, at: now)
+  }
+
+  fileprivate func forget(_ id: AttachmentID, at now: Moment) throws {
+    guard var stored = try attachment(id) else { return try dequeue(id.name) }
+    stored.systemFields = nil
+    try put(stored)
+    try enqueue(id.name, .attachment, .save, at: now)
+  }
+
+  /// The server does not name it any more, and nobody took it out.
+  fileprivate func applyLoss(of id: AttachmentID, at now: Moment) throws -> [DiaryChange] {
+    guard let stored = try attachment(id), try stored.hasFile && isShown(stored.attachment.entry) else {
+      return try applyDeletion(of: id, at: now)
+    }
+    try forget(id, at: now)
+    return []
   }
 }
 
@@ -209,22 +270,27 @@ extension DiaryStore {
   package func attachment(_ id: AttachmentID) throws -> StoredAttachment? { try read { try $0.attachment(id) } }
 
   /// After the whole zone was read: what the server once had and did not name is gone there.
-  package func changesAfterFullReading(seen: Set<String>) throws -> RemoteChanges {
+  ///
+  /// No device removes the record of an entry, so the server has lost it. An attachment is removed with an edit of its
+  /// entry: where there was none, the server has lost that too.
+  package func changes(after reading: ZoneReading) throws -> RemoteChanges {
     try read { rows in
       var changes = RemoteChanges()
-      changes.deletedEntries = try rows.connection.query(
+      changes.lostEntries = try rows.connection.query(
         """
         SELECT name FROM entry WHERE system_fields IS NOT NULL
           AND NOT EXISTS (SELECT 1 FROM outbox WHERE record = name)
         UNION SELECT record FROM locked ORDER BY 1
         """
-      ) { EntryID($0.text(0)) }.filter { !seen.contains($0.name) }
-      changes.deletedAttachments = try rows.connection.query(
+      ) { EntryID($0.text(0)) }.filter { !reading.names.contains($0.name) }
+      let attachments = try rows.connection.query(
         """
-        SELECT name FROM attachment WHERE system_fields IS NOT NULL
+        SELECT name, entry FROM attachment WHERE system_fields IS NOT NULL
           AND NOT EXISTS (SELECT 1 FROM outbox WHERE record = name) ORDER BY name
         """
-      ) { AttachmentID($0.text(0)) }.filter { !seen.contains($0.name) }
+      ) { (id: AttachmentID($0.text(0)), entry: EntryID($0.text(1))) }.filter { !reading.names.contains($0.id.name) }
+      changes.deletedAttachments = attachments.filter { reading.edited.contains($0.entry) }.map(\.id)
+      changes.lostAttachments = attachments.filter { !reading.edited.contains($0.entry) }.map(\.id)
       return changes
     }
   }
@@ -252,7 +318,7 @@ extension DiaryStore {
 }
 
 extension DiaryRows {
-  func apply(_ remote: RemoteEntry, device: String, at now: Moment) throws -> [DiaryChange] {
+  func apply(_ remote: RemoteEntry, mayBeOlder: Bool, device: String, at now: Moment) throws -> [DiaryChange] {
     guard let local = try stored(remote.id) else {
       try put(remote.id, remote.entry, reason: .received, at: now)
       try acknowledge(remote)
@@ -260,15 +326,17 @@ extension DiaryRows {
       return [remote.entry.copyOf.map { .forked($0, copy: remote.id) } ?? .added(remote.id)]
     }
     // A page that was under way while a later save was answered.
-    if let known = local.changedAt, remote.changedAt < known { return [] }
-    if try pending(remote.id.name) == nil {
+    if !mayBeOlder, let known = local.changedAt, remote.changedAt < known { return [] }
+    let order = try order(of: remote, to: local, mayBeOlder: mayBeOlder)
+    if try (order == .later || local.ancestor == nil) && pending(remote.id.name) == nil {
       return try replace(local, by: remote, device: device, at: now)
     }
     if local.ancestor == remote.entry {
-      // Our own last save comes back with the feed.
+      // Our own last save comes back with the feed, or from another device after the server had lost it.
       try connection.run(
         "UPDATE entry SET system_fields = ?, changed_at = ? WHERE name = ?", remote.systemFields,
         remote.changedAt.milliseconds, remote.id.name)
+      if local.entry == remote.entry && local.sent == nil { try dequeue(remote.id.name) }
       return []
     }
     if local.sent == remote.entry {
@@ -277,7 +345,37 @@ extension DiaryRows {
       if local.entry == remote.entry { try dequeue(remote.id.name) }
       return []
     }
-    return try merge(local, with: remote, at: now)
+    let base: Entry? =
+      switch order {
+      case .later: local.ancestor ?? Self.commonBeginning(local, remote)
+      case .earlier: remote.entry
+      case .apart: Self.commonBeginning(local, remote)
+      }
+    return try merge(local, with: remote, base: base, at: now)
+  }
+
+  /// How the server's version stands to the one that it acknowledged, or to this device's where it did not.
+  private enum Order {
+    /// Made from it.
+    case later
+    /// The other way round: the server has lost what came after.
+    case earlier
+    /// Neither is known to have been made from the other.
+    case apart
+  }
+
+  private func order(of remote: RemoteEntry, to local: StoredEntry, mayBeOlder: Bool) throws -> Order {
+    guard mayBeOlder || local.systemFields == nil else { return .later }
+    let (mine, theirs) = ((local.ancestor ?? local.entry).edited, remote.entry.edited)
+    let isOlder = local.changedAt.map { remote.changedAt < $0 } ?? false
+    switch (mine.isNowhereLater(than: theirs), theirs.isNowhereLater(than: mine)) {
+    case (true, false): return .later
+    case (false, false): return .apart
+    // Its edits may be others than those that came before the later ones here.
+    case (false, true): return try isOlder || wasReplaced(remote.entry, of: remote.id) ? .earlier : .apart
+    // Tags that are taken away have no time.
+    case (true, true): return isOlder ? .earlier : .later
+    }
   }
 
   private func acknowledge(_ remote: RemoteEntry) throws {
@@ -306,9 +404,10 @@ extension DiaryRows {
     return [.updated(remote.id)]
   }
 
-  private func merge(_ local: StoredEntry, with remote: RemoteEntry, at now: Moment) throws -> [DiaryChange] {
+  private func merge(
+    _ local: StoredEntry, with remote: RemoteEntry, base: Entry?, at now: Moment
+  ) throws -> [DiaryChange] {
     let id = remote.id
-    let base = local.ancestor ?? Self.commonBeginning(local, remote)
     let merge = EntryMerge.merge(id: id, base: base, mine: local.entry, theirs: remote.entry)
     // What the server holds is taken byte for byte where it is the same.
     let isServers = merge.entry == remote.entry
@@ -319,9 +418,9 @@ extension DiaryRows {
       let version = try keep(loss.version, of: id, reason: .merged, at: now)
       try noteConflict("value", entry: id, field: loss.field.rawValue, version: version, at: now)
     }
+    if remote.entry.isDeleted && !merge.entry.isDeleted { try sendAttachmentsAgain(of: id, at: now) }
     if merge.isDeletionUndone {
       try noteConflict("deletion", entry: id, version: nil, at: now)
-      if remote.entry.isDeleted { try sendAttachmentsAgain(of: id, at: now) }
       return [.deletionUndone(id)]
     }
     try keepFork(merge, at: now)

@@ -21,6 +21,8 @@ package struct SyncNotes: Hashable, Sendable, Codable {
   package var purged: Moment?
   /// The account's user, to notice another one.
   package var user: String?
+  /// The environment of the server that was used last: another one holds nothing of what this one acknowledged.
+  package var environment: String?
   /// The server's clock minus this device's.
   package var clockSkewSeconds: Double?
 

@@ -20,8 +20,8 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     /// Changes under way: the outbox row that each stands for.
     var generations: [String: Int64] = [:]
     var attempts: [String: Int] = [:]
-    /// Names that a reading of the whole zone has brought; `nil` outside of one.
-    var namesSeen: Set<String>?
+    /// What a reading of the whole zone has brought; `nil` outside of one.
+    var reading: ZoneReading?
     /// The diary could not take something in: from then on no state of the engine is stored.
     var storeFailure: (any Error)?
     /// A zone was refused.
@@ -56,16 +56,31 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   }
 
   func makeEngine(isAutomatic: Bool) throws -> CKSyncEngine {
-    // Without a state that can be read the engine reads all that lives, and what it does not name is gone.
+    try noteEnvironment()
+    // Without a state that can be read the engine reads all that lives, and what it does not name was lost.
     let state = try store.setting("engine-state").flatMap { bytes in
       try? JSONDecoder().decode(CKSyncEngine.State.Serialization.self, from: Data(bytes))
     }
-    if state == nil { progress.withLock { $0.namesSeen = [] } }
+    if state == nil { progress.withLock { $0.reading = ZoneReading() } }
     var configuration = CKSyncEngine.Configuration(
       database: CKContainer(identifier: Self.containerIdentifier).privateCloudDatabase, stateSerialization: state,
       delegate: self)
     configuration.automaticallySync = isAutomatic
     return CKSyncEngine(configuration)
+  }
+
+  /// Another environment has other databases and the same name for the user: the engine cannot tell it from the first.
+  private func noteEnvironment() throws {
+    // As the client finds it; this program has no entitlements.
+    let variable = ProcessInfo.processInfo.environment["VIRGA_ENVIRONMENT"]?.lowercased()
+    let environment = variable == "production" ? "production" : "development"
+    let known = try store.notes().environment
+    if known == environment { return }
+    if known != nil {
+      try store.set("engine-state", nil)
+      try store.beginElsewhere(at: now())
+    }
+    try store.updateNotes { $0.environment = environment }
   }
 
   /// Makes the engine's list what the outbox says.
@@ -196,7 +211,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     let known = try store.notes().user
     if let known, known != user {
       // A diary that was begun alone comes along when the device joins another account.
-      try store.beginAgain(at: now())
+      try store.beginElsewhere(at: now())
     }
     try store.updateNotes { $0.user = user }
     try refill(engine)
@@ -226,11 +241,11 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     guard event.zoneID == DiaryRecord.zoneID else { return }
     if event.error?.code == .userDeletedZone { return try zoneWasPurged(engine) }
     if event.error?.code == .changeTokenExpired {
-      progress.withLock { $0.namesSeen = [] }
+      progress.withLock { $0.reading = ZoneReading() }
     } else if event.error == nil {
-      if let seen = progress.withLock({ $0.namesSeen }) {
-        progress.withLock { $0.namesSeen = nil }
-        try take(try store.changesAfterFullReading(seen: seen), engine)
+      if let reading = progress.withLock({ $0.reading }) {
+        progress.withLock { $0.reading = nil }
+        try take(try store.changes(after: reading), engine)
       }
       try store.deleteAttachmentsOfDeletedEntries(at: now())
       try refill(engine)
@@ -249,8 +264,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     for deletion in event.deletions where deletion.recordID.zoneID == DiaryRecord.zoneID {
       try add(deletion.recordID.recordName, to: &changes)
     }
-    let names = changes.entries.map(\.id.name) + changes.attachments.map(\.attachment.id.name) + changes.locked
-    progress.withLock { $0.namesSeen?.formUnion(names) }
+    changes.mayBeOlder = progress.withLock { $0.reading != nil }
     try take(changes, engine)
   }
 
@@ -287,7 +301,10 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
 
   private func take(_ changes: RemoteChanges, _ engine: CKSyncEngine) throws {
     let done = try store.apply(changes, device: device, at: now())
-    progress.withLock { $0.changes += done }
+    progress.withLock { progress in
+      progress.changes += done
+      progress.reading?.note(changes, done)
+    }
     for change in done { isTold(change) }
     try refill(engine)
   }
@@ -358,6 +375,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     case .serverRecordChanged:
       guard let server = failure.error.serverRecord else { return try refuse(name, failure.error) }
       var changes = RemoteChanges()
+      changes.mayBeOlder = true
       add(server, to: &changes)
       try take(changes, engine)
       // There is nothing to merge with before this device has the key; each sync tries again.
