@@ -1,5 +1,6 @@
 import CloudKit
 import Foundation
+import Synchronization
 import Testing
 import VirgaModel
 
@@ -80,6 +81,31 @@ import VirgaModel
     // Accepting once more, with the whole address, brings the key.
     _ = try await bob.container.accept(try await bob.container.shareMetadata(for: url))
     #expect(record.encryptedValues["text"] as? String == "shared secret")
+  }
+
+  @Test func zoneWhoseKeyDoesNotComeIsNoWorkLeftForTheEngine() async throws {
+    let (root, _) = try await shareRoot()
+    let reference = try #require(try await phone.database.record(for: root.recordID).share)
+    let url = try #require((try await phone.database.record(for: reference.recordID) as? CKShare)?.url)
+    let bare = try #require(URL(string: String(url.absoluteString.prefix { $0 != "#" })))
+    let carol = try server.device("carol")
+    _ = try await carol.container.accept(try await carol.container.shareMetadata(for: bare))
+    let delegate = Values()
+    var configuration = CKSyncEngine.Configuration(
+      database: carol.container.sharedCloudDatabase, stateSerialization: nil, delegate: delegate)
+    configuration.automaticallySync = false
+    let engine = CKSyncEngine(configuration)
+    for _ in 0..<2 {
+      try await engine.fetchChanges()
+      #expect(engine.status.isUpToDate && engine.status.zonesWaitingForKeys == 1)
+      #expect(engine.state.zoneIDsWithUnfetchedServerChanges.isEmpty)
+    }
+    #expect(delegate.texts == [nil])
+    // The whole address brings the key, and the next call of the app finds it.
+    _ = try await carol.container.accept(try await carol.container.shareMetadata(for: url))
+    try await engine.fetchChanges()
+    #expect(engine.status.isUpToDate && engine.status.zonesWaitingForKeys == 0)
+    #expect(delegate.texts == [nil, "first"])
   }
 
   @Test func participantsGoOnAfterTheOwnerRemovedADevice() async throws {
@@ -346,4 +372,21 @@ import VirgaModel
     let record = try await shared.record(for: CKRecord.ID(recordName: "root", zoneID: zoneID))
     #expect(record.encryptedValues["text"] as? String == "shared secret")
   }
+}
+
+/// Notes the encrypted text of each entry that an engine brings.
+private final class Values: CKSyncEngineDelegate, Sendable {
+  private let noted = Mutex<[String?]>([])
+  var texts: [String?] { noted.withLock { $0 } }
+
+  func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async {
+    guard case .fetchedRecordZoneChanges(let changes) = event else { return }
+    for record in changes.modifications.map(\.record) where record.recordType == "Entry" {
+      noted.withLock { $0.append(record.encryptedValues["text"] as? String) }
+    }
+  }
+
+  func nextRecordZoneChangeBatch(
+    _ context: CKSyncEngine.SendChangesContext, syncEngine: CKSyncEngine
+  ) async -> CKSyncEngine.RecordZoneChangeBatch? { nil }
 }
