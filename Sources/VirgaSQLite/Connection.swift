@@ -7,6 +7,9 @@ import CSQLite
 public final class Connection {
   public enum Access: Hashable, Sendable {
     case readOnly
+    /// Reads a file that nobody changes while it is open, and makes no file beside it: for a medium that cannot be
+    /// written. What is in a write-ahead log beside the file is not seen.
+    case immutable
     case readWrite
     /// Creates the file if it is missing.
     case readWriteCreate
@@ -32,12 +35,14 @@ public final class Connection {
     let flags =
       switch access {
       case .readOnly: SQLITE_OPEN_READONLY
+      case .immutable: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
       case .readWrite: SQLITE_OPEN_READWRITE
       case .readWriteCreate: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
       }
     Self.countNoMemory
     var opened: OpaquePointer?
-    let code = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+    let name = access == .immutable ? "file:" + Self.escaped(path) + "?immutable=1" : path
+    let code = sqlite3_open_v2(name, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
     guard let opened, code == SQLITE_OK else {
       let error = SQLiteError(code, on: opened)
       sqlite3_close_v2(opened)
@@ -49,6 +54,15 @@ public final class Connection {
   }
 
   deinit { sqlite3_close_v2(handle) }
+
+  /// A path as it stands in an address.
+  private static func escaped(_ path: String) -> String {
+    let digits = Array("0123456789ABCDEF")
+    return path.utf8.map { byte in
+      if "%?#".utf8.contains(byte) { return "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])" }
+      return String(decoding: [byte], as: UTF8.self)
+    }.joined()
+  }
 
   private static let countNoMemory: Void = virga_sqlite_count_no_memory()
 

@@ -24,6 +24,8 @@ struct ArgumentsTests {
     (["new", "--star=1"], .valueIsUnwanted(option: "star", command: "new")),
     (["new", "--text", "a", "--text", "b"], .optionIsRepeated("text", command: "new")),
     (["show"], .wordIsMissing(command: "show")),
+    (["list", "--home="], .valueIsMissing(option: "home", command: "list")),
+    (["--home", "", "list"], .valueIsMissing(option: "home", command: "list")),
     (["show", "1", "2"], .tooManyWords("2", command: "show")),
     (["--frob", "list"], .unknownOption("frob", command: "list")),
   ]) func whatIsNotUnderstoodIsNamed(words: [String], error: UsageError) {

@@ -82,6 +82,7 @@ struct CommandTests {
       try process.run()
       return process.waited
     }
+    #expect(try run(#""$1" --home "$2" new --text a >/dev/null"#) == 0)
     #expect(try run(#""$1" --home "$2" list >/dev/full 2>"$2.err""#) == 1)
     #expect(try String(contentsOfFile: program.home + ".err", encoding: .utf8) == "The output could not be written.\n")
     #expect(try run(#""$1" --home "$2" list >/dev/null"#) == 0)
@@ -120,6 +121,7 @@ struct CommandTests {
   }
 
   @Test func mistakesHaveTheirCodesAndWords() async throws {
+    await program.run("new", "--text", "a")
     #expect(await program.run("show", "abc").code == 3)
     #expect(await program.run("show", "xyz").problems == ["There is no entry xyz."])
     #expect(await program.run("frob").code == 2)
@@ -130,8 +132,9 @@ struct CommandTests {
     #expect(await program.run("new", "--text", "a", "--zone", "Mars/X").code == 2)
     #expect(await program.run("list", "--since", "2026-02-30").code == 2)
     #expect(await program.run("import", "/nowhere").code == 3)
-    #expect(try program.store().entries().isEmpty)
+    #expect(try program.store().entries().count == 1)
     let spanish = ProgramUnderTest(environment: ["LANG": "es_ES.UTF-8"])
+    await spanish.run("new", "--text", "a")
     #expect(await spanish.run("show", "abc").problems == ["No existe la entrada abc."])
     #expect(await spanish.run("help").output.hasPrefix("Lanternly, un diario"))
   }
@@ -148,6 +151,7 @@ struct CommandTests {
     (["help", "nope"], "There is no command nope. See: lanternly help"),
     (["--home"], "--home needs a value. See: lanternly help"),
   ]) func aMistakeNamesTheHelpThatFits(words: [String], problem: String) async {
+    await program.run("new", "--text", "a")
     let result = await program.run(words: words)
     #expect(result.problems == [problem])
     #expect(result.code == ExitCode.usage.rawValue)

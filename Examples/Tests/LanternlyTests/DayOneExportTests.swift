@@ -42,7 +42,7 @@ struct DayOneExportTests {
     #expect(
       export.notes == [
         .entryIsNoObject(file: "j.json", position: 1), .entryHasNoDate(entry: "2 (j.json)"),
-        .entryHasNoDate(entry: "A1"), .entryHasNoDate(entry: "A2"),
+        .entryHasNoDate(entry: "A1"), .dateIsUnreadable(entry: "A2"),
         .valueIsUnreadable(entry: "A3", key: "tags"), .valueIsUnreadable(entry: "A3", key: "location"),
         .valueIsUnreadable(entry: "A3", key: "photos"), .zoneIsUnknown(entry: "A3", zone: "Mars/Olympus"),
         .entryAppearsTwice(entry: "A3"),

@@ -61,4 +61,11 @@ struct MomentTests {
     #expect(Zone.moment(of: summer, in: "Europe/Madrid").iso8601 == "2026-07-01T10:00:00.000Z")
     #expect(Zone.moment(of: winter, in: "Europe/Madrid").iso8601 == "2026-01-01T11:00:00.000Z")
   }
+
+  @Test(arguments: [
+    (3, 29, 1, "00:30"), (3, 29, 2, "01:30"), (3, 29, 3, "01:30"), (10, 25, 2, "00:30"), (10, 25, 3, "02:30"),
+  ]) func hoursThatComeTwiceOrNeverAreFound(month: Int, day: Int, hour: Int, clock: String) throws {
+    let local = try #require(LocalTime(year: 2026, month: month, day: day, hour: hour, minute: 30))
+    #expect(Zone.moment(of: local, in: "Europe/Madrid").iso8601.contains("T\(clock):00"))
+  }
 }

@@ -22,6 +22,11 @@ final class ProgramUnderTest: Sendable {
     self.environment = environment
   }
 
+  init(home: String) {
+    self.home = home
+    environment = [:]
+  }
+
   @discardableResult
   func run(
     _ words: String..., input: String? = nil, editing: @escaping @Sendable (String) -> String? = { _ in nil }
@@ -41,6 +46,11 @@ final class ProgramUnderTest: Sendable {
   /// With an editor that leaves these bytes in its file.
   func run(_ words: String..., writing bytes: Data) async -> Result {
     await run(words, input: nil) { path in FileManager.default.createFile(atPath: path, contents: bytes) ? 0 : 1 }
+  }
+
+  /// With an editor that does with its file what it wants.
+  func run(_ words: String..., withEditor edit: @escaping @Sendable (String) -> Int32) async -> Result {
+    await run(words, input: nil, edit: edit)
   }
 
   private func run(_ words: [String], input: String?, edit: @escaping @Sendable (String) -> Int32) async -> Result {

@@ -81,6 +81,64 @@ struct SyncTroubleTests {
     #expect(try fleet.store("laptop").status().locked == 0)
   }
 
+  @Test func whatTheServerAsksToWaitHoldsForTheNextSyncToo() throws {
+    let fleet = try Fleet()
+    try fleet.lanternly("phone", "new", "--text", "one")
+    try restart(fleet, faults: #"{"when": {"operation": "records/modify", "call": 1}, "do": {"throttle": 40}}"#)
+    for _ in 0..<2 {
+      let result = try fleet.lanternly("phone", "sync")
+      #expect(result.code == ExitCode.notSynced.rawValue)
+      #expect(result.output.contains(/The server asks to wait until \d\d:\d\d:\d\d; nothing is sent before\./))
+    }
+    let store = try fleet.store("phone")
+    #expect(try store.status().pendingSaves == 1)
+    #expect(try fleet.lanternly("phone", "status").output.contains("The server asks to wait until "))
+    #expect(try fleet.lanternly("phone", "status", "--json").output.contains(#""heldUntil" : ""#))
+    // A clock that was set back does not make it longer.
+    let failure = try #require(try store.notes().lastError)
+    #expect(try store.notes().heldUntil(Moment(milliseconds: failure.at.milliseconds - 1)) == nil)
+    try store.updateNotes { $0.lastError?.retryAt = failure.at }
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    #expect(try !fleet.lanternly("phone", "status").output.contains("asks to wait"))
+  }
+
+  @Test func theServersReasonIsTold() throws {
+    let fleet = try Fleet()
+    try fleet.lanternly("phone", "new", "--text", "one")
+    try restart(
+      fleet,
+      faults: #"""
+        {"when": {"operation": "records/modify"},
+          "do": {"error": "TRY_AGAIN_LATER", "reason": "the server's disk is full"}}
+        """#)
+    let output = try fleet.lanternly("phone", "sync").output
+    #expect(
+      output.contains("Not synced: the server cannot take it now: the server's disk is full (serviceUnavailable)"),
+      "\(output)")
+  }
+
+  @Test func aTextThatIsTooLongStaysAndHoldsNothingUp() throws {
+    let fleet = try Fleet()
+    try fleet.lanternly("phone", "new", "--text", "short")
+    let store = try fleet.store("phone")
+    var entry = try #require(try store.entries().first).entry
+    // What is told of a text at once is what the server says later.
+    for (name, count) in [("a0", 1_100_000), ("a1", 790_000), ("a2", Entry.textBytesMax)] {
+      entry.text = String(repeating: "a", count: count)
+      #expect(entry.isTooLongToSync == (name != "a2"))
+      try store.save(EntryID(name), base: nil, edited: entry, at: .now)
+    }
+    let result = try fleet.lanternly("phone", "sync")
+    #expect(result.code == ExitCode.notSynced.rawValue)
+    for name in ["a0", "a1"] {
+      let problem = "Entry \(name) is too long to be sent. It is kept here only; split it: lanternly edit \(name)"
+      #expect(result.output.contains(problem), "\(result.output)")
+      #expect(try fleet.lanternly("phone", "status").output.contains(problem))
+    }
+    #expect(!result.output.contains("go with the next sync"), "\(result.output)")
+    #expect(try store.outbox().map(\.record).sorted() == ["a0", "a1"])
+  }
+
   @Test func aFailureOfTheDiscIsInTheStatusToo() throws {
     let fleet = try Fleet()
     try fleet.lanternly("phone", "new", "--text", "one")

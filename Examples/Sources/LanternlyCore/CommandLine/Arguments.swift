@@ -6,6 +6,8 @@ package struct CommandShape: Sendable {
   package var options: [String: Value]
   /// How many words may follow, options apart.
   package var words: ClosedRange<Int>
+  /// Options of which one excludes the other.
+  package var exclusive: [(String, String)] = []
 
   package static let shared: [String: Value] = ["home": .one, "json": .none, "help": .none]
 
@@ -21,7 +23,7 @@ package struct CommandShape: Sendable {
       options: [
         "text": .one, "append": .one, "date": .one, "zone": .one, "tag": .many, "untag": .many, "mood": .one,
         "star": .none, "unstar": .none, "attach": .many, "detach": .many, "place": .one, "restore": .one,
-      ], words: 1...1),
+      ], words: 1...1, exclusive: [("text", "append"), ("text", "restore"), ("star", "unstar")]),
     CommandShape(
       name: "list",
       options: ["limit": .one, "tag": .one, "starred": .none, "since": .one, "until": .one], words: 0...0),
@@ -45,6 +47,7 @@ package enum UsageError: Error, Hashable {
   case valueIsMissing(option: String, command: String)
   case valueIsUnwanted(option: String, command: String)
   case optionIsRepeated(String, command: String)
+  case optionsExclude(String, String, command: String)
   case wordIsMissing(command: String)
   case tooManyWords(String, command: String)
   case valueIsWrong(option: String, value: String)
@@ -59,6 +62,18 @@ package struct Arguments: Hashable, Sendable {
   package func has(_ option: String) -> Bool { values[option] != nil }
   package func value(_ option: String) -> String? { values[option]?.last }
   package func all(_ option: String) -> [String] { values[option] ?? [] }
+
+  /// Whether the command may be a diary's first.
+  var makesDiary: Bool { ["new", "import", "sync", "watch"].contains(command) }
+
+  var changesDiary: Bool {
+    if has("help") { return false }
+    return ["new", "edit", "delete", "import"].contains(command) || command == "conflicts" && !words.isEmpty
+  }
+
+  var onlyReads: Bool {
+    ["list", "show", "search", "status"].contains(command) || command == "conflicts" && words.isEmpty
+  }
 
   /// Options may stand anywhere; `--` ends them.
   package init(_ arguments: [String]) throws(UsageError) {
@@ -89,6 +104,9 @@ package struct Arguments: Hashable, Sendable {
       throw .noCommand
     }
     if has("help") { return }
+    for (one, other) in shape.exclusive where has(one) && has(other) {
+      throw .optionsExclude(one, other, command: command)
+    }
     if words.count < shape.words.lowerBound { throw .wordIsMissing(command: command) }
     if words.count > shape.words.upperBound {
       throw .tooManyWords(words[shape.words.upperBound], command: command)
@@ -118,6 +136,9 @@ package struct Arguments: Hashable, Sendable {
     switch (kind, option.value) {
     case (.none, .some): throw .valueIsUnwanted(option: option.name, command: command)
     case (.one, nil), (.many, nil): throw .valueIsMissing(option: option.name, command: command)
+    case (.one, .some("")) where option.name == "home":
+      // Not the current directory: a variable in a script was empty.
+      throw .valueIsMissing(option: option.name, command: command)
     case (.one, .some) where has(option.name): throw .optionIsRepeated(option.name, command: command)
     case (.none, nil): values[option.name] = []
     case (_, .some(let value)): values[option.name, default: []].append(value)

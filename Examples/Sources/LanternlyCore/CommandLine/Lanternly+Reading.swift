@@ -72,7 +72,7 @@ extension Lanternly {
     let device = try store.deviceName()
     let isSyncing = SyncLock.isHeld(home.syncLock)
     if wantsJSON {
-      let shape = ScriptOutput.StatusShape(status, home: home.path, device: device, isSyncing: isSyncing)
+      let shape = ScriptOutput.StatusShape(status, home: home.path, device: device, isSyncing: isSyncing, now: now)
       output.line(try ScriptOutput.text(shape))
       return .done
     }
@@ -113,8 +113,12 @@ extension Lanternly {
           .statusLastError, presentation.moment(error.at),
           presentation.failure(code: error.code, message: error.message)))
     }
+    if let until = notes.heldUntil(now) { lines.append(texts(.serverAsksToWait, presentation.clock(until))) }
     for row in status.refused {
-      lines.append(texts(.statusRecordRefused, Presentation.short(row.record), presentation.refusal(row.error ?? "")))
+      lines.append(
+        row.isTooLong
+          ? texts(.recordIsTooLong, Presentation.short(row.record))
+          : texts(.statusRecordRefused, Presentation.short(row.record), presentation.refusal(row.error ?? "")))
     }
     // Only who syncs now will make it.
     if let next = notes.nextTry, isSyncing {
@@ -186,14 +190,14 @@ extension Lanternly {
       guard try store.settleNotes(of: stored.id) > 0 else {
         throw CommandFailure(.notFound, .conflictNotFound, word)
       }
-      output.line(texts(.conflictSettled))
+      done(texts(.conflictSettled))
       return .done
     }
     let choice = try choice(copy: stored.entry, original: try store.stored(original)?.entry)
     guard try store.settleTexts(stored.id, keep: choice, device: try store.deviceName(), at: now) else {
       throw CommandFailure(.notFound, .conflictNotFound, word)
     }
-    output.line(texts(.conflictSettled))
+    done(texts(.conflictSettled))
     return .done
   }
 

@@ -9,15 +9,18 @@ extension Lanternly {
     defer { withExtendedLifetime(lock) {} }
     findClient()
     if arguments.has("again"), try store.notes().purged != nil { try store.beginAgain(at: now) }
-    let report = try await DiarySyncRun(store: store, now: surroundings.now).run()
+    // Not even a question: what the server asked for holds for another process too.
+    let isHeld = try store.notes().heldUntil(now) != nil
+    let report = isHeld ? nil : try await DiarySyncRun(store: store, now: surroundings.now).run()
     let status = try store.status()
     if wantsJSON {
       let shape = ScriptOutput.StatusShape(
-        status, home: home.path, device: try store.deviceName(), isSyncing: false)
+        status, home: home.path, device: try store.deviceName(), isSyncing: false, now: now)
       output.line(try ScriptOutput.text(shape))
     } else {
-      tell(report, status)
+      tell(report ?? DiarySyncRun.Report(), status)
     }
+    guard let report else { return .notSynced }
     if report.hasNoAccount { return .noAccount }
     return report.failure == nil && status.state == .synced ? .done : .notSynced
   }
@@ -64,10 +67,14 @@ extension Lanternly {
     } else if status.state == .synced {
       output.line(texts(.syncDone, String(report.sent.count), String(received)))
     }
-    let waiting = status.pendingSaves + status.pendingDeletions
+    if let until = status.notes.heldUntil(now) { output.problem(texts(.serverAsksToWait, presentation.clock(until))) }
+    let waiting = status.pendingSaves + status.pendingDeletions - status.refused.filter(\.isTooLong).count
     if waiting > 0 && status.state != .purged { output.problem(texts(.syncWaiting, String(waiting))) }
     for row in status.refused {
-      output.problem(texts(.syncRefused, Presentation.short(row.record), presentation.refusal(row.error ?? "")))
+      let name = Presentation.short(row.record)
+      output.problem(
+        row.isTooLong
+          ? texts(.recordIsTooLong, name) : texts(.syncRefused, name, presentation.refusal(row.error ?? "")))
     }
     if status.missingFiles > 0 {
       output.problem(texts(.attachmentsMissing, presentation.attachments(status.missingFiles)))
@@ -109,6 +116,7 @@ extension Lanternly {
     }
     if try store.notes().purged != nil { throw CommandFailure(.notSynced, .syncPurged) }
     StopSignal.listen()
+    try await waitAsAsked()
     let sync = try DiarySync(store: store, now: surroundings.now) { change in
       output.line(line(change))
     }
@@ -128,6 +136,15 @@ extension Lanternly {
     }
     output.line(texts(.watchEnded))
     return .done
+  }
+
+  /// Waits as long as the server asked another process to.
+  private func waitAsAsked() async throws {
+    guard let until = try store.notes().heldUntil(now) else { return }
+    output.line(texts(.serverAsksToWait, presentation.clock(until)))
+    while try !StopSignal.hasCome && store.notes().heldUntil(now) != nil {
+      try await ContinuousClock().sleep(for: .milliseconds(250))
+    }
   }
 
   private struct Watch {
@@ -169,13 +186,14 @@ extension Lanternly {
     var notes = watch.noted
     let success = [status.lastFetch, status.lastSend].compactMap(\.self).max().map(Moment.init(date:))
     notes.lastSuccess = success
+    let next = [status.nextSend, error == nil ? nil : status.nextFetch].compactMap(\.self).min().map(Moment.init(date:))
     notes.lastError = error.map { error in
       SyncNotes.Failure(
         code: "\(error.code)", message: error.localizedDescription, record: nil,
-        at: watch.noted.lastError?.code == "\(error.code)" ? watch.noted.lastError?.at ?? now : now)
+        at: watch.noted.lastError?.code == "\(error.code)" ? watch.noted.lastError?.at ?? now : now,
+        retryAt: error.retryAfterSeconds == nil ? nil : next)
     }
-    let next = [status.nextSend, error == nil ? nil : status.nextFetch].compactMap(\.self).min()
-    notes.nextTry = next.map(Moment.init(date:))
+    notes.nextTry = next
     notes.hasNoAccount = status.activity == .noAccount
     guard notes != watch.noted else { return }
     watch.noted = notes

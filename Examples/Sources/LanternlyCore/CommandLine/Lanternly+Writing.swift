@@ -14,13 +14,14 @@ extension Lanternly {
     let draft = try (arguments.value("text") ?? surroundings.input()).map { Draft(text: $0) } ?? write("", for: id)
     return try keeping(draft) {
       let files = try adopt(arguments.all("attach"), to: id, after: 0)
-      guard !draft.text.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty || !files.isEmpty else {
+      guard !Self.isEmpty(draft.text) || !files.isEmpty else {
         output.problem(texts(.emptyTextDropped))
         return .failure
       }
       entry.text = Self.adding(files, to: draft.text)
       try store.save(id, base: nil, edited: entry, adding: files, at: now)
-      output.line(texts(.entryAdded, Presentation.short(id.name)))
+      done(texts(.entryAdded, Presentation.short(id.name)))
+      warn(ofLengthOf: entry, id)
       return .done
     }
   }
@@ -41,6 +42,11 @@ extension Lanternly {
     let detached = removed.filter { $0.entry == stored.id }
     let added = try adopt(arguments.all("attach"), to: stored.id, after: known.count)
     let draft = isPlainEdit ? try write(edited.text, for: stored.id) : Draft(text: givenText(over: edited.text))
+    // An empty text is a slip of the editor or of a script, and no wish to delete the entry.
+    if Self.isEmpty(draft.text) && !Self.isEmpty(edited.text) && added.isEmpty {
+      if let path = draft.path { Folder.remove(path) }
+      throw CommandFailure(.failure, .emptyTextRefused, Presentation.short(stored.id.name))
+    }
     return try keeping(draft) {
       var text = Self.adding(added, to: draft.text)
       for attachment in removed { text = Self.removing(attachment, from: text) }
@@ -53,7 +59,8 @@ extension Lanternly {
       }
       try store.save(
         stored.id, base: stored.entry, edited: edited, adding: added, removing: detached.map(\.id), at: now)
-      output.line(texts(.entryChanged, Presentation.short(stored.id.name)))
+      done(texts(.entryChanged, Presentation.short(stored.id.name)))
+      if edited.text != stored.entry.text { warn(ofLengthOf: edited, stored.id) }
       return .done
     }
   }
@@ -63,9 +70,23 @@ extension Lanternly {
     // All names are looked up first, so that a misspelt one deletes nothing.
     for stored in try arguments.words.map({ try entry($0) }) {
       guard try store.delete(stored.id, device: device, at: now) else { continue }
-      output.line(texts(.entryDeleted, Presentation.short(stored.id.name)))
+      done(texts(.entryDeleted, Presentation.short(stored.id.name)))
     }
     return .done
+  }
+
+  private static func isEmpty(_ text: String) -> Bool {
+    text.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty
+  }
+
+  private func warn(ofLengthOf entry: Entry, _ id: EntryID) {
+    if entry.isTooLongToSync { output.problem(texts(.textIsTooLong, Presentation.short(id.name))) }
+  }
+
+  /// Says what is done. Where nobody can read it, the problem that follows says that it is done all the same.
+  func done(_ line: String) {
+    output.line(line)
+    if output.hasFailed() { output.problem(line) }
   }
 
   // MARK: Options
@@ -136,6 +157,8 @@ extension Lanternly {
     do {
       return try body()
     } catch {
+      // The diary's own disk.
+      guard error.path == path else { throw error }
       throw CommandFailure(.notFound, .fileIsUnreadable, path, error.reason)
     }
   }
@@ -192,6 +215,7 @@ extension Lanternly {
     let path = home.scratch(DiaryHome.draftPrefix(of: id)) + ".md"
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))
     let code = surroundings.edit(editor, path)
+    guard access(path, F_OK) == 0 else { throw CommandFailure(.failure, .editorLeftNothing) }
     guard code == 0 else { throw CommandFailure(.failure, .editorFailed, String(code), path) }
     do {
       guard let bytes = FileManager.default.contents(atPath: path) else { throw FileError(.read, path) }

@@ -24,7 +24,9 @@ package struct Lanternly {
     let texts = Texts.of(languageCode: surroundings.languageCode)
     let code = await perform(words, surroundings, texts)
     guard surroundings.output.hasFailed() else { return code }
-    surroundings.output.problem(texts(.outputFailed))
+    // What was done is on the other output by now.
+    let isDone = code == ExitCode.done.rawValue && (try? Arguments(words))?.changesDiary == true
+    surroundings.output.problem(texts(isDone ? .onlyOutputFailed : .outputFailed))
     return code == ExitCode.done.rawValue ? ExitCode.failure.rawValue : code
   }
 
@@ -56,8 +58,10 @@ package struct Lanternly {
     self.texts = texts
     let (path, isNamed) = Self.homePath(arguments, surroundings)
     isHomeNamed = isNamed
-    home = try DiaryHome(path: path)
-    store = try DiaryStore(home: home)
+    let (isMade, isOnlyRead) = (arguments.makesDiary, arguments.onlyReads)
+    home = try DiaryHome(path: path, isMade: isMade)
+    guard isMade || home.hasDiary else { throw CommandFailure(.notFound, .noDiary, home.path) }
+    store = try DiaryStore(home: home, isOnlyRead: isOnlyRead)
   }
 
   private static func homePath(_ arguments: Arguments, _ surroundings: Surroundings) -> (path: String, isNamed: Bool) {
@@ -109,6 +113,7 @@ package struct Lanternly {
         (texts(.usageUnknownOption, option, command.isEmpty ? "lanternly" : command), command)
       case .valueIsMissing(let option, let command): (texts(.usageValueMissing, option), command)
       case .valueIsUnwanted(let option, let command): (texts(.usageValueUnwanted, option), command)
+      case .optionsExclude(let one, let other, let command): (texts(.usageExclusive, one, other), command)
       case .optionIsRepeated(let option, let command): (texts(.usageRepeated, option), command)
       case .wordIsMissing(let command): (texts(.usageWordMissing, command), String(command.prefix { $0 != " " }))
       case .tooManyWords(let word, let command): (texts(.usageTooManyWords, word, command), command)
@@ -120,13 +125,20 @@ package struct Lanternly {
   private static func describe(
     _ error: any Error, _ texts: Texts, _ arguments: Arguments, _ surroundings: Surroundings
   ) -> (ExitCode, String) {
-    let database = homePath(arguments, surroundings).path + "/diary.sqlite"
+    let path = homePath(arguments, surroundings).path
+    let database = path + "/diary.sqlite"
     return switch error {
     case let draft as DraftKept: describe(draft, texts, arguments, surroundings)
     case let failure as CommandFailure: (failure.code, texts.filled(failure.text, failure.values))
     case let usage as UsageError: (.usage, explain(usage, texts, command: arguments.command))
+    case ImportError.file(let error): describe(error, texts, arguments, surroundings)
     case let error as ImportError: describe(error, texts)
+    case let error as CocoaError where error.code == .fileWriteOutOfSpace: (.failure, texts(.diskIsFull, path))
+    case let error as FileError where error.isDiskFull: (.failure, texts(.diskIsFull, path))
+    case let error as FileError where error.errorNumber == EROFS: (.failure, texts(.homeIsReadOnly, path))
     case let error as FileError: (.failure, texts(.fileFailed, error.path, error.reason))
+    case let error as SQLiteError where isFull(error, path): (.failure, texts(.diskIsFull, path))
+    case let error as SQLiteError where isReadOnly(error, path): (.failure, texts(.homeIsReadOnly, path))
     case MigrationError.newerVersion: (.failure, texts(.diaryIsNewer, database))
     case MigrationError.foreign: (.failure, texts(.diaryIsForeign, database))
     case let error as SQLiteError where error.condition == .notADatabase || error.condition == .corrupt:
@@ -134,6 +146,17 @@ package struct Lanternly {
     case let error as SQLiteError: (.failure, texts(.diaryFailed, database, error.message))
     default: (.failure, texts(.unexpected, "\(error)"))
     }
+  }
+
+  private static func isFull(_ error: SQLiteError, _ path: String) -> Bool {
+    if error.condition == .full { return true }
+    let isPossible = error.condition == .ioFailed || error.condition == .cannotOpen
+    return isPossible && (try? DiaryHome(path: path, isMade: false))?.isDiskFull == true
+  }
+
+  private static func isReadOnly(_ error: SQLiteError, _ path: String) -> Bool {
+    guard error.condition == .readOnly || error.condition == .cannotOpen else { return false }
+    return (try? DiaryHome(path: path, isMade: false))?.isReadOnly == true
   }
 
   private static func describe(
@@ -146,10 +169,12 @@ package struct Lanternly {
   private static func describe(_ error: ImportError, _ texts: Texts) -> (ExitCode, String) {
     switch error {
     case .notFound(let path): (.notFound, texts(.importNotFound, path))
+    case .unreadable(let error): (.notFound, texts(.fileIsUnreadable, error.path, error.reason))
     case .brokenJSON(let file, let reason): (.badInput, texts(.importBrokenJSON, file, reason))
     case .notAnExport(let path): (.badInput, texts(.importNotAnExport, path))
     case .brokenArchive(let file, let reason): (.badInput, texts(.importBrokenArchive, file, reason))
     case .unsafeArchive(let file, let name): (.badInput, texts(.importUnsafeArchive, file, name))
+    case .repeatedName(let file, let name): (.badInput, texts(.importRepeatedName, file, name))
     case .tooLarge(let file): (.badInput, texts(.importTooLarge, file))
     case .file(let error): (.failure, texts(.fileFailed, error.path, error.reason))
     }

@@ -97,6 +97,12 @@ struct Presentation {
     return failure(code: parts.first ?? "", message: parts.last.map { $0.trimmingCharacters(in: .whitespaces) } ?? "")
   }
 
+  /// `18:05:09`, on this machine's clock.
+  func clock(_ moment: Moment) -> String {
+    let local = Written(moment: moment, zone: Zone.current).local
+    return "\(local.hour.padded(2)):\(local.minute.padded(2)):\(local.second.padded(2))"
+  }
+
   func moment(_ moment: Moment) -> String {
     texts.dateTime(Written(moment: moment, zone: Zone.current).local)
   }
@@ -120,6 +126,7 @@ struct Presentation {
       switch note {
       case .entryIsNoObject(let file, let position): (.noteIsNoObject, [file, String(position)])
       case .entryHasNoDate(let entry): (.noteHasNoDate, [entry])
+      case .dateIsUnreadable(let entry): (.noteDateUnreadable, [entry])
       case .entryAppearsTwice(let entry): (.noteAppearsTwice, [entry])
       case .entryIsUnreadable(let file, let reason): (.noteIsUnreadable, [file, reason])
       case .fileIsNoJournal(let file): (.noteIsNoJournal, [file])
@@ -131,6 +138,7 @@ struct Presentation {
       case .mediaFileDiffers(let entry, let media): (.noteMediaDiffers, [entry, media])
       case .mediaFileIsUnreadable(let entry, let media): (.noteMediaUnreadable, [entry, media])
       case .linkIsUnknown(let entry, let media): (.noteLinkUnknown, [entry, media])
+      case .entryIsTooLong(let entry): (.noteTooLong, [entry])
       }
     return readable(texts.filled(text, values))
   }

@@ -97,12 +97,14 @@ enum ScriptOutput {
     var lastSuccess: String?
     var lastError: Failure?
     var nextTry: String?
+    /// Until when the server asks to send nothing.
+    var heldUntil: String?
     var locked: Int
     var conflicts: Int
     var clockSkewSeconds: Double?
     var refused: [String: String]
 
-    init(_ status: DiaryStatus, home: String, device: String, isSyncing: Bool) {
+    init(_ status: DiaryStatus, home: String, device: String, isSyncing: Bool, now: Moment) {
       state = status.state.rawValue
       self.isSyncing = isSyncing
       self.home = home
@@ -117,6 +119,7 @@ enum ScriptOutput {
         Failure(code: $0.code, message: $0.message, record: $0.record, at: $0.at.iso8601)
       }
       nextTry = isSyncing ? status.notes.nextTry?.iso8601 : nil
+      heldUntil = status.notes.heldUntil(now)?.iso8601
       locked = status.locked
       conflicts = status.conflicts
       clockSkewSeconds = status.notes.clockSkewSeconds

@@ -24,7 +24,8 @@ package struct Surroundings: Sendable {
 
   /// The process's own.
   package static func process() -> Surroundings {
-    Surroundings(
+    occupyStandardDescriptors()
+    return Surroundings(
       environment: ProcessInfo.processInfo.environment, now: { Moment.now },
       output: .standard,
       input: {
@@ -32,6 +33,14 @@ package struct Surroundings: Sendable {
         return try Self.text(FileHandle.standardInput.readDataToEndOfFile())
       },
       edit: { command, path in Editor.run(command, path) })
+  }
+
+  /// Whoever closed the output (`>&-`) is not to get it into the next file that is opened.
+  private static func occupyStandardDescriptors() {
+    for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
+      // The lowest free number is this one. Writing to it fails as it did before.
+      _ = open("/dev/null", O_RDONLY)
+    }
   }
 
   /// Bytes in another encoding would lose what they say: they are refused.

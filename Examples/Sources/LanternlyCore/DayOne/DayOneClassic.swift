@@ -19,7 +19,7 @@ enum DayOneClassic {
   ) -> DayOneEntry? {
     let uuid = object.string("UUID") ?? (file as NSString).deletingPathExtension
     guard let created = object.moment("Creation Date") else {
-      notes.append(.entryHasNoDate(entry: uuid))
+      notes.append(object.isGiven("Creation Date") ? .dateIsUnreadable(entry: uuid) : .entryHasNoDate(entry: uuid))
       return nil
     }
     for key in object.unreadable(shapes) { notes.append(.valueIsUnreadable(entry: uuid, key: key)) }

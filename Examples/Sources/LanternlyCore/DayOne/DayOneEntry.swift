@@ -24,6 +24,7 @@ package struct DayOneMedia: Hashable, Sendable {
 package enum ImportNote: Hashable, Sendable {
   case entryIsNoObject(file: String, position: Int)
   case entryHasNoDate(entry: String)
+  case dateIsUnreadable(entry: String)
   case entryAppearsTwice(entry: String)
   case entryIsUnreadable(file: String, reason: String)
   case fileIsNoJournal(file: String)
@@ -35,13 +36,26 @@ package enum ImportNote: Hashable, Sendable {
   case mediaFileDiffers(entry: String, media: String)
   case mediaFileIsUnreadable(entry: String, media: String)
   case linkIsUnknown(entry: String, media: String)
+  case entryIsTooLong(entry: String)
 
   package var isSkip: Bool {
     switch self {
-    case .entryIsNoObject, .entryHasNoDate, .entryAppearsTwice, .entryIsUnreadable, .fileIsNoJournal: true
+    case .entryIsNoObject, .entryHasNoDate, .dateIsUnreadable, .entryAppearsTwice, .entryIsUnreadable,
+      .fileIsNoJournal:
+      true
     case .entryHasNoText, .zoneIsUnknown, .valueIsUnreadable, .mediaFileIsMissing, .mediaFileIsEmpty,
-      .mediaFileDiffers, .mediaFileIsUnreadable, .linkIsUnknown:
+      .mediaFileDiffers, .mediaFileIsUnreadable, .linkIsUnknown, .entryIsTooLong:
       false
+    }
+  }
+
+  /// The entry of which the note tells how it was taken in, which says nothing where it was not.
+  var takenEntry: String? {
+    switch self {
+    case .entryHasNoText(let entry), .zoneIsUnknown(let entry, _), .valueIsUnreadable(let entry, _),
+      .entryIsTooLong(let entry):
+      entry
+    default: nil
     }
   }
 }
@@ -49,10 +63,12 @@ package enum ImportNote: Hashable, Sendable {
 /// Why nothing was imported.
 package enum ImportError: Error, Hashable {
   case notFound(String)
+  case unreadable(FileError)
   case brokenJSON(file: String, reason: String)
   case notAnExport(String)
   case brokenArchive(file: String, reason: String)
   case unsafeArchive(file: String, name: String)
+  case repeatedName(file: String, name: String)
   case tooLarge(file: String)
   case file(FileError)
 }

@@ -14,17 +14,21 @@ package struct DayOneExport: Sendable {
     _ path: String, scratch: String, limits: ArchiveReader.Limits = ArchiveReader.Limits()
   ) throws(ImportError) -> DayOneExport {
     var export = DayOneExport()
+    if access(path, F_OK) != 0 { throw .notFound(path) }
+    do {
+      try FileHandleOwned.check(path)
+    } catch {
+      throw .unreadable(error)
+    }
     if Folder.exists(path) {
       try export.readFolder(path)
-    } else if access(path, F_OK) != 0 {
-      throw .notFound(path)
     } else if path.lowercased().hasSuffix(".doentry") {
       export.readClassic(path, photos: nil)
     } else if isArchive(path) {
       try unpack(path, into: scratch, limits: limits)
       try export.readFolder(scratch, shownAs: path)
-    } else {
-      try export.readJournal(path, isOnlyOne: true)
+    } else if try !export.readJournal(path) {
+      throw .notAnExport(path)
     }
     export.removeRepeated()
     return export
@@ -52,6 +56,7 @@ package struct DayOneExport: Sendable {
       switch error {
       case .unreadable(let reason): throw .brokenArchive(file: path, reason: reason)
       case .unsafeName(let name): throw .unsafeArchive(file: path, name: name)
+      case .repeatedName(let name): throw .repeatedName(file: path, name: name)
       case .tooLarge: throw .tooLarge(file: path)
       case .file(let error): throw .file(error)
       }
@@ -70,15 +75,21 @@ package struct DayOneExport: Sendable {
 
   private mutating func readContents(_ path: String) throws(ImportError) -> Bool {
     let names = try Self.names(in: path).filter { !$0.hasPrefix(".") }
-    let journals = names.filter { $0.lowercased().hasSuffix(".json") }
-    for name in journals { try readJournal("\(path)/\(name)", isOnlyOne: journals.count == 1) }
+    var isFound = false
+    for name in names where name.lowercased().hasSuffix(".json") {
+      if try readJournal("\(path)/\(name)") {
+        isFound = true
+      } else {
+        notes.append(.fileIsNoJournal(file: name))
+      }
+    }
     let folder = names.contains("entries") && Folder.exists("\(path)/entries") ? "\(path)/entries" : path
     let classic = try Self.names(in: folder).filter { $0.lowercased().hasSuffix(".doentry") }
     if !classic.isEmpty {
       let photos = MediaFolder("\(path)/photos")
       for name in classic { readClassic("\(folder)/\(name)", photos: photos) }
     }
-    return !journals.isEmpty || !classic.isEmpty
+    return isFound || !classic.isEmpty
   }
 
   private static func names(in path: String) throws(ImportError) -> [String] {
@@ -89,9 +100,15 @@ package struct DayOneExport: Sendable {
     }
   }
 
-  private mutating func readJournal(_ path: String, isOnlyOne: Bool) throws(ImportError) {
+  /// - Returns: Whether it is one, and not somebody else's JSON.
+  private mutating func readJournal(_ path: String) throws(ImportError) -> Bool {
     let file = (path as NSString).lastPathComponent
     let data: Data
+    do throws(FileError) {
+      try FileHandleOwned.check(path)
+    } catch {
+      throw .unreadable(error)
+    }
     do {
       data = try Data(contentsOf: URL(fileURLWithPath: path), options: .mappedIfSafe)
     } catch {
@@ -103,11 +120,7 @@ package struct DayOneExport: Sendable {
     } catch {
       throw .brokenJSON(file: file, reason: Self.reason(error))
     }
-    guard let entries = LooseObject(value)?.array("entries") else {
-      if isOnlyOne { throw .notAnExport(path) }
-      notes.append(.fileIsNoJournal(file: file))
-      return
-    }
+    guard let entries = LooseObject(value)?.array("entries") else { return false }
     let folder = (path as NSString).deletingLastPathComponent
     let reader = DayOneJournal(file: file, folder: folder)
     for (position, value) in entries.enumerated() {
@@ -117,9 +130,11 @@ package struct DayOneExport: Sendable {
       }
       if let entry = reader.entry(object, position: position + 1, notes: &notes) { self.entries.append(entry) }
     }
+    return true
   }
 
   private static func reason(_ error: any Error) -> String {
+    if let error = error as? FileError { return error.reason }
     let info = (error as NSError).userInfo
     return info[NSDebugDescriptionErrorKey] as? String ?? error.localizedDescription
   }
@@ -127,6 +142,7 @@ package struct DayOneExport: Sendable {
   private mutating func readClassic(_ path: String, photos: MediaFolder?) {
     let file = (path as NSString).lastPathComponent
     do {
+      try FileHandleOwned.check(path)
       let data = try Data(contentsOf: URL(fileURLWithPath: path))
       let value = try PropertyListSerialization.propertyList(from: data, format: nil)
       guard let object = LooseObject(value) else {

@@ -19,12 +19,13 @@ struct DayOneJournal {
     ("videos", .objects), ("audios", .objects), ("pdfAttachments", .objects), ("creationDevice", .string),
   ]
 
-  /// `nil` if the entry has no date at all, which goes into the notes.
+  /// `nil` if the entry has no date that can be read, which goes into the notes.
   /// - Parameter position: The entry's number in the file, from 1.
   func entry(_ object: LooseObject, position: Int, notes: inout [ImportNote]) -> DayOneEntry? {
     let label = object.string("uuid") ?? object.string("creationDate") ?? "\(position) (\(file))"
     guard let created = object.moment("creationDate") ?? object.moment("modifiedDate") else {
-      notes.append(.entryHasNoDate(entry: label))
+      let isGiven = object.isGiven("creationDate") || object.isGiven("modifiedDate")
+      notes.append(isGiven ? .dateIsUnreadable(entry: label) : .entryHasNoDate(entry: label))
       return nil
     }
     for key in object.unreadable(Self.shapes) { notes.append(.valueIsUnreadable(entry: label, key: key)) }

@@ -8,6 +8,8 @@ package struct ImportSummary: Hashable, Sendable {
   package var kept = 0
   package var attachments = 0
   package var notes: [ImportNote] = []
+  /// The labels of entries that were added or updated.
+  var taken: Set<String> = []
 
   package init() {}
 }
@@ -33,6 +35,8 @@ extension DiaryStore {
         return summary
       }
     }
+    let taken = summary.taken
+    summary.notes.removeAll { note in note.takenEntry.map { !taken.contains($0) } ?? false }
     return summary
   }
 
@@ -96,6 +100,8 @@ extension DiaryRows {
       for attachment in attachments where !shown.contains(attachment) { touchedFiles.insert(attachment.sha256) }
       return try add(shown, at: now, summary: &summary)
     }
+    summary.taken.insert(exported.label)
+    if exported.entry.isTooLongToSync { summary.notes.append(.entryIsTooLong(entry: exported.label)) }
     try put(id, exported.entry, reason: .imported, at: now)
     try begin(id, from: exported.entry)
     try enqueue(id, at: now)

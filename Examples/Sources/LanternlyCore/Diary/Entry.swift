@@ -62,13 +62,20 @@ package struct Entry: Hashable, Sendable, Codable {
 
   package var tagNames: [String] { tags.keys.sorted() }
 
-  /// The first line that says something, without Markdown's signs.
+  /// About how many bytes of text a record holds: encrypted bytes grow by a third on the way into its megabyte.
+  package static let textBytesMax = 780_000
+
+  package var isTooLongToSync: Bool { text.utf8.count > Self.textBytesMax }
+
+  /// The first line that says something, without Markdown's signs; the first line as it is where there are only signs.
   package var title: String {
+    var signs = ""
     for line in text.split(whereSeparator: \.isNewline) where !line.hasPrefix("![") {
       let words = line.drop { "#>-* ".contains($0) }.filter { !"*`\u{200B}".contains($0) }
       if !words.isEmpty { return String(words) }
+      if signs.isEmpty { signs = line.filter { !$0.isWhitespace && $0 != "\u{200B}" } }
     }
-    return ""
+    return signs
   }
 
   /// The entry without its content, as its record stays after a deletion.

@@ -7,6 +7,11 @@ package struct Moment: Hashable, Comparable, Sendable {
 
   package static func < (left: Moment, right: Moment) -> Bool { left.milliseconds < right.milliseconds }
 
+  /// The whole second that is not before so many more.
+  func after(seconds: Double) -> Moment {
+    Moment(seconds: (milliseconds + Int64(min(max(seconds, 0), 1e9) * 1000) + 999).floored(by: 1000))
+  }
+
   /// Before everything: the time of a field that nobody ever edited.
   package static let never = Moment(milliseconds: 0)
 

@@ -27,13 +27,15 @@ package enum Zone {
     return TimeZone(identifier: name)?.secondsFromGMT(for: date) ?? 0
   }
 
-  /// The moment at which clocks of a zone show a time; the first of two in autumn, the moved one in spring.
+  /// The moment at which clocks of a zone show a time; the first of two in autumn. A time that clocks pass over in spring
+  /// counts as if they had not been moved yet: half past two is then half past three.
   package static func moment(of local: LocalTime, in name: String) -> Moment {
     let asIfGMT = local.secondsSince1970
     let before = asIfGMT - Int64(offsetSeconds(name, at: asIfGMT - 86400))
     let after = asIfGMT - Int64(offsetSeconds(name, at: asIfGMT + 86400))
     let isBefore = before + Int64(offsetSeconds(name, at: before)) == asIfGMT
-    return Moment(seconds: isBefore ? before : after)
+    let isAfter = after + Int64(offsetSeconds(name, at: after)) == asIfGMT
+    return Moment(seconds: isAfter && !isBefore ? after : before)
   }
 
   package static var current: String { TimeZone.current.identifier }

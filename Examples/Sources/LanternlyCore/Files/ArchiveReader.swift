@@ -17,6 +17,7 @@ package enum ArchiveReader {
     case unreadable(String)
     /// A name that leads out of the folder, or something that is neither a file nor a folder.
     case unsafeName(String)
+    case repeatedName(String)
     case tooLarge
     case file(FileError)
   }
@@ -71,7 +72,7 @@ package enum ArchiveReader {
       try Folder.make(([folder] + parts.dropLast()).joined(separator: "/"))
       try write(archive, to: ([folder] + parts).joined(separator: "/"), budget: &budget)
     } catch let error as FileError {
-      throw .file(error)
+      throw error.errorNumber == EEXIST ? .repeatedName(name) : .file(error)
     } catch let error as Failure {
       throw error
     } catch {

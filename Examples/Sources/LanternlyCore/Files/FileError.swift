@@ -8,11 +8,16 @@ package struct FileError: Error, Hashable {
   package var path: String
   /// The system's own words, where it refused.
   package var reason: String
+  /// The system's number for it; 0 where it did not refuse.
+  package var errorNumber: Int32 = 0
+
+  package var isDiskFull: Bool { errorNumber == ENOSPC || errorNumber == EDQUOT }
 
   package init(_ action: Action, _ path: String, errorNumber: Int32 = errno) {
     self.action = action
     self.path = path
     reason = String(cString: strerror(errorNumber))
+    self.errorNumber = errorNumber
   }
 
   package init(_ action: Action, _ path: String, reason: String) {
@@ -26,6 +31,15 @@ package struct FileError: Error, Hashable {
 struct FileHandleOwned: ~Copyable {
   let descriptor: Int32
 
+  /// Says what is wrong with a file that a path leads to, before anything waits for its content.
+  static func check(_ path: String) throws(FileError) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw FileError(.open, path) }
+    guard [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else { throw FileError(.open, path, reason: device) }
+  }
+
+  private static let device = "it is a pipe or a device"
+
   init(reading path: String) throws(FileError) {
     // Neither a link nor a pipe or device: what is imported comes from other people.
     descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -37,7 +51,7 @@ struct FileHandleOwned: ~Copyable {
     switch status.st_mode & S_IFMT {
     case S_IFREG: return
     case S_IFDIR: throw FileError(.open, path, errorNumber: EISDIR)
-    default: throw FileError(.open, path, reason: "it is a pipe or a device")
+    default: throw FileError(.open, path, reason: Self.device)
     }
   }
 

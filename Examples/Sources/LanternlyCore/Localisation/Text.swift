@@ -11,18 +11,21 @@ package enum Text: String, CaseIterable, Sendable {
 
   // Edits.
   case entryAdded, entryChanged, entryUnchanged, entryDeleted, emptyTextDropped
+  case emptyTextRefused, textIsTooLong, editorLeftNothing
   case noEditor, editorFailed, draftIsKept, textIsNotUTF8, fileIsUnreadable
 
   // Imports.
   case importDone, importUpdated, importUnchanged, importKept, importSkipped, importWarnings
-  case noteIsNoObject, noteHasNoDate, noteAppearsTwice, noteIsUnreadable, noteIsNoJournal, noteHasNoText
+  case noteIsNoObject, noteHasNoDate, noteDateUnreadable, noteTooLong, noteAppearsTwice, noteIsUnreadable,
+    noteIsNoJournal, noteHasNoText
   case noteZoneUnknown, noteValueUnreadable, noteMediaMissing, noteMediaEmpty, noteMediaDiffers, noteMediaUnreadable,
     noteLinkUnknown
   case importNotFound, importBrokenJSON, importNotAnExport, importBrokenArchive, importUnsafeArchive, importTooLarge
+  case importRepeatedName
 
   // Syncing.
   case syncDone, syncSent, syncReceived, syncWaiting, syncFailed, syncNoAccount, syncPurged, syncBusy, syncRefused
-  case attachmentsMissing, moreChanges
+  case attachmentsMissing, moreChanges, serverAsksToWait, recordIsTooLong
   case errorNetwork, errorBusy, errorNoAccount, errorAccount, errorQuota, errorTooLarge, errorKeyMissing, errorOther
   case watchStarted, watchEnded, watchOffline, watchOnline
   case changeAdded, changeUpdated, changeDeleted, changeMerged, changeForked, changeDeletionUndone
@@ -45,8 +48,9 @@ package enum Text: String, CaseIterable, Sendable {
   // What was not understood.
   case entryNotFound, entryIsAmbiguous, versionNotFound, attachmentNotFound
   case usageNoCommand, usageUnknownCommand, usageUnknownOption, usageValueMissing, usageValueUnwanted
-  case usageRepeated, usageWordMissing, usageTooManyWords, usageValueWrong, usageSeeHelp
+  case usageExclusive, usageRepeated, usageWordMissing, usageTooManyWords, usageValueWrong, usageSeeHelp
   case diaryIsNewer, diaryIsForeign, diaryFailed, diaryIsDamaged, fileFailed, outputFailed, unexpected
+  case noDiary, diskIsFull, homeIsReadOnly, onlyOutputFailed
 
   // Help.
   case help, helpNew, helpEdit, helpList, helpShow, helpSearch, helpDelete, helpImport, helpSync, helpWatch

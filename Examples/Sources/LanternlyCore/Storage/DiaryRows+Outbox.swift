@@ -13,6 +13,9 @@ package struct OutboxRow: Hashable, Sendable {
   package var since: Moment
   /// Why the server refused it last.
   package var error: String?
+
+  /// Whether it is an entry whose text no record holds: it will never go as it is.
+  package var isTooLong: Bool { kind == .entry && error?.hasPrefix("limitExceeded:") == true }
 }
 
 extension DiaryRows {

@@ -10,6 +10,8 @@ package struct SyncNotes: Hashable, Sendable, Codable {
     /// The record that was refused, if it was one.
     package var record: String?
     package var at: Moment
+    /// When the server may be asked again, if it said so.
+    package var retryAt: Moment?
   }
 
   package var lastSuccess: Moment?
@@ -27,6 +29,13 @@ package struct SyncNotes: Hashable, Sendable, Codable {
   package var clockSkewSeconds: Double?
 
   package init() {}
+
+  /// Until when the server asks to send nothing; `nil` if that time is over. One that a clock noted which has been set
+  /// back since says nothing.
+  package func heldUntil(_ now: Moment) -> Moment? {
+    guard let lastError, let until = lastError.retryAt, lastError.at <= now, now < until else { return nil }
+    return until
+  }
 }
 
 /// How a diary stands with the server.

@@ -12,13 +12,42 @@ package final class DiaryStore: Sendable {
   private let lock = Mutex(())
   // Used under `lock` alone; nothing that comes from it outlives the closure.
   private nonisolated(unsafe) let connection: Connection
+  private let isReadOnly: Bool
 
-  package init(home: DiaryHome) throws {
+  /// - Parameter isOnlyRead: Whether reading is enough, so that a medium that takes nothing is good enough.
+  package init(home: DiaryHome, isOnlyRead: Bool = false) throws {
     self.home = home
+    if home.isDatabaseLost { throw SQLiteError(condition: .corrupt, code: 11, message: "the file is empty") }
+    do {
+      connection = try Self.open(home)
+      isReadOnly = false
+    } catch let error as SQLiteError where isOnlyRead && Self.writingFailures.contains(error.condition) {
+      guard let connection = try Self.openUnwritable(home) else { throw error }
+      self.connection = connection
+      isReadOnly = true
+    }
+  }
+
+  private static func open(_ home: DiaryHome) throws -> Connection {
     let connection = try Connection(path: home.database, busyTimeout: .seconds(20))
     try connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
     try connection.migrate(applicationID: DiarySchema.applicationID, DiarySchema.migrations)
-    self.connection = connection
+    return connection
+  }
+
+  /// What a full or read-only disk makes of SQLite's files beside the database.
+  private static let writingFailures: [SQLiteError.Condition] = [.full, .readOnly, .cannotOpen, .ioFailed]
+
+  /// `nil` if the database alone does not tell all: a log beside it must be read too, or its layout is an older one.
+  private static func openUnwritable(_ home: DiaryHome) throws -> Connection? {
+    var log = stat()
+    if stat(home.database + "-wal", &log) == 0, log.st_size > 0 { return nil }
+    let connection = try Connection(path: home.database, access: .immutable)
+    let known = DiarySchema.migrations.count
+    guard try connection.checkLayout(applicationID: DiarySchema.applicationID, known: known) == known else {
+      return nil
+    }
+    return connection
   }
 
   func read<Value: Sendable>(_ body: (DiaryRows) throws -> Value) throws -> Value {
@@ -98,7 +127,7 @@ extension DiaryStore {
     if let bytes = try setting("device") { return String(decoding: bytes, as: UTF8.self) }
     let folder = (home.path as NSString).lastPathComponent
     let name = folder.hasPrefix(".") ? Self.hostName : folder
-    try set("device", Array(name.utf8))
+    if !isReadOnly { try set("device", Array(name.utf8)) }
     return name
   }
 }

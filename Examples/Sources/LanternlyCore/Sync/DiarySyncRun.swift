@@ -129,6 +129,9 @@ struct DiarySyncRun {
       case let error as SQLiteError: ("diary", error.message)
       default: ("unexpected", "\(error)")
       }
-    return SyncNotes.Failure(code: code, message: message, record: nil, at: now())
+    let time = now()
+    let wait = (error as? CKError)?.retryAfterSeconds
+    return SyncNotes.Failure(
+      code: code, message: message, record: nil, at: time, retryAt: wait.map { time.after(seconds: $0) })
   }
 }
