@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import VirgaSQLite
 
@@ -20,6 +21,21 @@ struct StoreBindingTests {
     }
     #expect(rows[0] == (Int64.max, "näme 👩‍👩‍👧‍👦 \0 end", bytes, -0.5))
     #expect(rows[1] == (2, "", [], nil))
+  }
+
+  @Test func aFileThatNobodyChangesIsReadAlone() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("virga 50%3F # \(UUID().uuidString)?")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
+    let path = folder.path + "/it.sqlite"
+    do {
+      let writer = try Connection(path: path)
+      try writer.execute("PRAGMA journal_mode = WAL; CREATE TABLE thing (name TEXT); INSERT INTO thing VALUES ('a')")
+    }
+    let reader = try Connection(path: path, access: .immutable)
+    #expect(try reader.first("SELECT name FROM thing") { $0.text(0) } == "a")
+    #expect(throws: SQLiteError.self) { try reader.run("DELETE FROM thing") }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["it.sqlite"])
   }
 
   @Test func anEmptyTextIsNotNull() throws {
