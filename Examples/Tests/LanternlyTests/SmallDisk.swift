@@ -76,6 +76,18 @@ struct SmallDiskTests {
     }
   }
 
+  /// What is in the log alone is not left out.
+  @Test func aReadOnlyDiaryThatWasNotClosedIsToldAsSuch() async throws {
+    let disk = try SmallDisk()
+    let program = try await diary(on: disk)
+    try Data(count: 64).write(to: URL(fileURLWithPath: program.home + "/diary.sqlite-wal"))
+    try disk.makeReadOnly()
+    let result = await program.run("list")
+    #expect(result.code == 1)
+    #expect(
+      result.problems.first?.hasPrefix("The folder \(program.home) is read-only, and its diary was not closed") == true)
+  }
+
   @Test func aFullDiskIsNamedAndTheDiaryIsRead() async throws {
     let disk = try SmallDisk()
     let program = try await diary(on: disk)

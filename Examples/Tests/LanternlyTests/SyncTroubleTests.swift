@@ -102,6 +102,36 @@ struct SyncTroubleTests {
     #expect(try !fleet.lanternly("phone", "status").output.contains("asks to wait"))
   }
 
+  @Test func aWatchWaitsAsAnotherProcessWasAsked() throws {
+    let fleet = try Fleet()
+    try fleet.lanternly("phone", "new", "--text", "one")
+    let store = try fleet.store("phone")
+    func hold(_ seconds: Double) throws {
+      try store.updateNotes { notes in
+        notes.lastError = SyncNotes.Failure(code: "requestRateLimited", message: "", record: nil, at: .now)
+        notes.lastError?.retryAt = Moment.now.after(seconds: seconds)
+      }
+    }
+    try hold(600)
+    let log = fleet.folder.path + "/watch.out"
+    func shows(_ text: String) -> Bool {
+      let deadline = ContinuousClock.now + .seconds(30)
+      while ContinuousClock.now < deadline {
+        if let output = try? String(contentsOfFile: log, encoding: .utf8), output.contains(text) { return true }
+        usleep(20_000)
+      }
+      return false
+    }
+    let watch = try fleet.start("lanternly", ["--home", fleet.home("phone"), "watch"], "phone", output: log)
+    defer { if watch.isRunning { kill(watch.processIdentifier, SIGKILL) } }
+    #expect(shows("The server asks to wait until"))
+    #expect(try store.status().pendingSaves == 1)
+    try hold(0)
+    #expect(shows("sent  "))
+    kill(watch.processIdentifier, SIGTERM)
+    #expect(watch.waited == 0)
+  }
+
   @Test func theServersReasonIsTold() throws {
     let fleet = try Fleet()
     try fleet.lanternly("phone", "new", "--text", "one")

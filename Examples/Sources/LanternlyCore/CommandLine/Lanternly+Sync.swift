@@ -109,6 +109,7 @@ extension Lanternly {
     guard let lock = try SyncLock(home.syncLock) else { throw CommandFailure(.busy, .syncBusy) }
     defer { withExtendedLifetime(lock) {} }
     findClient()
+    try await waitAsAsked()
     let run = DiarySyncRun(store: store, now: surroundings.now)
     if try await !run.hasAccount() {
       output.problem(noAccount(try store.notes().lastError))
@@ -116,7 +117,6 @@ extension Lanternly {
     }
     if try store.notes().purged != nil { throw CommandFailure(.notSynced, .syncPurged) }
     StopSignal.listen()
-    try await waitAsAsked()
     let sync = try DiarySync(store: store, now: surroundings.now) { change in
       output.line(line(change))
     }
@@ -142,7 +142,7 @@ extension Lanternly {
   private func waitAsAsked() async throws {
     guard let until = try store.notes().heldUntil(now) else { return }
     output.line(texts(.serverAsksToWait, presentation.clock(until)))
-    while try !StopSignal.hasCome && store.notes().heldUntil(now) != nil {
+    while try store.notes().heldUntil(now) != nil {
       try await ContinuousClock().sleep(for: .milliseconds(250))
     }
   }

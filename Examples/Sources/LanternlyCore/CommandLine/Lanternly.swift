@@ -138,7 +138,8 @@ package struct Lanternly {
     case let error as FileError where error.errorNumber == EROFS: (.failure, texts(.homeIsReadOnly, path))
     case let error as FileError: (.failure, texts(.fileFailed, error.path, error.reason))
     case let error as SQLiteError where isFull(error, path): (.failure, texts(.diskIsFull, path))
-    case let error as SQLiteError where isReadOnly(error, path): (.failure, texts(.homeIsReadOnly, path))
+    case let error as SQLiteError where isReadOnly(error, path):
+      (.failure, texts(arguments.onlyReads ? .diaryIsUnfinished : .homeIsReadOnly, path))
     case MigrationError.newerVersion: (.failure, texts(.diaryIsNewer, database))
     case MigrationError.foreign: (.failure, texts(.diaryIsForeign, database))
     case let error as SQLiteError where error.condition == .notADatabase || error.condition == .corrupt:

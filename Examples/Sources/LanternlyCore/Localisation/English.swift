@@ -182,6 +182,10 @@ let englishTable: [Text: String] = [
   """,
   .fileFailed: "{0}: {1}",
   .outputFailed: "The output could not be written.",
+  .diaryIsUnfinished: """
+  The folder {0} is read-only, and its diary was not closed when it came there. Copy the folder to where it can be written,
+  and read it there with --home.
+  """,
   .onlyOutputFailed: "This was done; only the output could not be written.",
   .noDiary: "There is no diary in {0}. The first entry makes it: lanternly new",
   .diskIsFull: "There is no space left on the disk of {0}",

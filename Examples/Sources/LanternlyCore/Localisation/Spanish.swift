@@ -182,6 +182,10 @@ let spanishTable: [Text: String] = [
   """,
   .fileFailed: "{0}: {1}",
   .outputFailed: "No se ha podido escribir la salida.",
+  .diaryIsUnfinished: """
+  La carpeta {0} es de solo lectura y su diario no se cerró antes de llegar allí. Copia la carpeta a donde se pueda
+  escribir y léelo allí con --home.
+  """,
   .onlyOutputFailed: "Esto se ha hecho; solo la salida no se ha podido escribir.",
   .noDiary: "No hay ningún diario en {0}. La primera entrada lo crea: lanternly new",
   .diskIsFull: "No queda espacio en el disco de {0}",

@@ -50,7 +50,7 @@ package enum Text: String, CaseIterable, Sendable {
   case usageNoCommand, usageUnknownCommand, usageUnknownOption, usageValueMissing, usageValueUnwanted
   case usageExclusive, usageRepeated, usageWordMissing, usageTooManyWords, usageValueWrong, usageSeeHelp
   case diaryIsNewer, diaryIsForeign, diaryFailed, diaryIsDamaged, fileFailed, outputFailed, unexpected
-  case noDiary, diskIsFull, homeIsReadOnly, onlyOutputFailed
+  case noDiary, diskIsFull, homeIsReadOnly, diaryIsUnfinished, onlyOutputFailed
 
   // Help.
   case help, helpNew, helpEdit, helpList, helpShow, helpSearch, helpDelete, helpImport, helpSync, helpWatch
