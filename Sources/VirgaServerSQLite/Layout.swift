@@ -5,6 +5,18 @@ enum Layout {
   /// "VIRG", in the file's header.
   static let applicationID: Int32 = 0x5649_5247
 
+  /// Counts what the live records of zones and databases and their assets take. Steps run it, so it never changes either.
+  private static let countUsedBytes = """
+    UPDATE zone SET used_bytes =
+      coalesce((
+        SELECT sum(length(fields) + coalesce(length(unknown), 0)) FROM record WHERE record.zone = zone.id AND deleted = 0), 0)
+      + coalesce((
+        SELECT sum(asset.size) FROM record JOIN claim USING (zone, sequence) JOIN asset USING (checksum)
+        WHERE record.zone = zone.id AND record.deleted = 0), 0);
+    UPDATE database SET used_bytes =
+      coalesce((SELECT sum(used_bytes) FROM zone WHERE zone.database = database.id AND zone.deleted = 0), 0);
+    """
+
   static let migrations = [
     Migration(
       1,
@@ -90,14 +102,7 @@ enum Layout {
       ALTER TABLE zone ADD COLUMN sharing INTEGER NOT NULL DEFAULT 0;
       ALTER TABLE zone ADD COLUMN used_bytes INTEGER NOT NULL DEFAULT 0;
       ALTER TABLE database ADD COLUMN used_bytes INTEGER NOT NULL DEFAULT 0;
-      UPDATE zone SET used_bytes =
-        coalesce((
-          SELECT sum(length(fields) + coalesce(length(unknown), 0)) FROM record WHERE record.zone = zone.id AND deleted = 0), 0)
-        + coalesce((
-          SELECT sum(asset.size) FROM record JOIN claim USING (zone, sequence) JOIN asset USING (checksum)
-          WHERE record.zone = zone.id AND record.deleted = 0), 0);
-      UPDATE database SET used_bytes =
-        coalesce((SELECT sum(used_bytes) FROM zone WHERE zone.database = database.id AND zone.deleted = 0), 0);
+      \(countUsedBytes)
       """),
     Migration(
       3,
@@ -118,14 +123,7 @@ enum Layout {
       4,
       """
       -- Counted anew: a file that a record held several times counted as often, and users' records did not count.
-      UPDATE zone SET used_bytes =
-        coalesce((
-          SELECT sum(length(fields) + coalesce(length(unknown), 0)) FROM record WHERE record.zone = zone.id AND deleted = 0), 0)
-        + coalesce((
-          SELECT sum(asset.size) FROM record JOIN claim USING (zone, sequence) JOIN asset USING (checksum)
-          WHERE record.zone = zone.id AND record.deleted = 0), 0);
-      UPDATE database SET used_bytes =
-        coalesce((SELECT sum(used_bytes) FROM zone WHERE zone.database = database.id AND zone.deleted = 0), 0);
+      \(countUsedBytes)
       """),
     Migration(
       5,

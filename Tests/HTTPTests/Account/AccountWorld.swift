@@ -112,23 +112,16 @@ final class Fingerprints: Sendable {
 }
 
 /// A store in which something happens between a request's first look and its write.
-final class InterruptedStore: Store {
+final class InterruptedStore: StoreOverMemory {
   typealias Interruption = @Sendable (any WriteTransaction) throws -> Void
 
-  private let store: MemoryStore
+  let store: MemoryStore
   private let interruption = Mutex<Interruption?>(nil)
 
   init(_ store: MemoryStore) { self.store = store }
 
   /// Does this just before the next write.
   func interrupt(_ body: @escaping Interruption) { interruption.withLock { $0 = body } }
-
-  func read<Value: Sendable>(
-    mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
-    completion: @escaping @Sendable (Result<Value, any Error>) -> Void
-  ) {
-    store.read(body, completion: completion)
-  }
 
   func write<Value: Sendable>(
     mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,

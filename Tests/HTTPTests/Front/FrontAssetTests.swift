@@ -282,18 +282,11 @@ import VirgaWire
     #expect(try await world.send("POST", target, [UInt8](repeating: 2, count: 100)).status == 200)
   }
 
-  private final class FailingStore: Store {
-    private let store: MemoryStore
+  private final class FailingStore: StoreOverMemory {
+    let store: MemoryStore
     private let fails: Box<Bool>
 
     init(_ store: MemoryStore, fails: Box<Bool>) { (self.store, self.fails) = (store, fails) }
-
-    func read<Value: Sendable>(
-      mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
-      completion: @escaping @Sendable (Result<Value, any Error>) -> Void
-    ) {
-      store.read(body, completion: completion)
-    }
 
     func write<Value: Sendable>(
       mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,

@@ -82,7 +82,7 @@ import VirgaWire
   }
 
   /// A store that lets something happen between a read and its answer.
-  private final class HesitantStore: Store {
+  private final class HesitantStore: StoreOverMemory {
     let store: MemoryStore
     let afterReads = Mutex<[@Sendable () -> Void]>([])
 
@@ -96,13 +96,6 @@ import VirgaWire
         afterReads.withLock { $0.isEmpty ? nil : $0.removeFirst() }?()
         completion(result)
       }
-    }
-
-    func write<Value: Sendable>(
-      mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
-      completion: @escaping @Sendable (Result<Value, any Error>) -> Void
-    ) {
-      store.write(body, completion: completion)
     }
   }
 

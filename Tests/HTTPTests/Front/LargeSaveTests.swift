@@ -11,21 +11,14 @@ import VirgaWire
 /// Large saves are performed while they are still being read. Nobody may notice but by the clock.
 struct LargeSaveTests {
   /// A store whose writes run on a thread of their own that is always free, and which counts them.
-  private final class ThreadedStore: Store {
-    private let store: MemoryStore
+  private final class ThreadedStore: StoreOverMemory {
+    let store: MemoryStore
     private let thread = DispatchQueue(label: "writer")
     let writes = Mutex(0)
 
     init(_ store: MemoryStore) { self.store = store }
 
     var hasIdleWriter: Bool { true }
-
-    func read<Value: Sendable>(
-      mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
-      completion: @escaping @Sendable (Result<Value, any Error>) -> Void
-    ) {
-      store.read(body, completion: completion)
-    }
 
     func write<Value: Sendable>(
       mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,

@@ -8,20 +8,13 @@ import VirgaServer
 /// Answers that are written while their commit is under way.
 struct StoreWriteTests {
   /// Lets a test say what becomes of each write.
-  private final class MoodyStore: Store {
+  private final class MoodyStore: StoreOverMemory {
     enum Mood { case commits, failsToCommit, runsTwice }
 
-    private let store = MemoryStore()
+    let store = MemoryStore()
     private let mood: Mood
 
     init(_ mood: Mood) { self.mood = mood }
-
-    func read<Value: Sendable>(
-      mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
-      completion: @escaping @Sendable (Result<Value, any Error>) -> Void
-    ) {
-      store.read(body, completion: completion)
-    }
 
     func write<Value: Sendable>(
       mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
