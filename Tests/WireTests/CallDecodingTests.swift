@@ -10,6 +10,20 @@ import VirgaModel
     try Call(decoding: Array(text.utf8), for: operation)
   }
 
+  /// A parent that is null is none, and one that is left out is not spoken of.
+  @Test(arguments: [
+    (#""parent":null,"#, ParentChange.cleared), (#""parent":{},"#, .cleared), ("", .unchanged),
+    (#""parent":{"recordName":null},"#, .cleared), (#""parent":{"recordName":"p"},"#, .set(Reference(recordName: "p"))),
+  ])
+  func aParentIsSetClearedOrNotSpokenOf(member: String, expected: ParentChange) throws {
+    let body = #"{"operations":[{"operationType":"forceReplace","record":{\#(member)"recordName":"r"}}]}"#
+    guard case .recordsModify(let request) = try Call(decoding: Array(body.utf8), for: .recordsModify) else {
+      Issue.record("another call")
+      return
+    }
+    #expect(request.operations.map(\.record.parent) == [expected])
+  }
+
   @Test func recordsModifyIsReadWhole() throws {
     let call = try decode(
       """

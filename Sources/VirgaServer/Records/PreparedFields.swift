@@ -51,7 +51,7 @@ extension Service {
 
 extension RecordOperation {
   fileprivate var preparedFields: [UInt8]? {
-    guard kind != .delete, kind != .forceDelete, fault == nil, record.type != .share, record.parent == .unchanged,
+    guard kind != .delete, kind != .forceDelete, fault == nil, record.type != .share, !record.parent.isSet,
       record.fields.count <= Limits.fieldsPerRecordMax, record.fields.allSatisfy(\.isPlain)
     else { return nil }
     var fields = Fields()

@@ -32,10 +32,7 @@ extension RecordBatch {
     for record in implied.values.sorted(by: { $0.name < $1.name }) {
       try writeImplied(record, row: &row)
     }
-    for var address in newAddresses {
-      address.start = row.sequence
-      try transaction.put(address.entity)
-    }
+    try writeAddresses(startingAt: row.sequence)
     try sharing?.carry(of: self, row: &row, context: &context)
     try schemas.save(to: transaction)
     row.usedBytes += addedBytes
@@ -45,6 +42,19 @@ extension RecordBatch {
     zone.row = row
     try notifySubscribers(
       of: zone.id, in: zone.database, events: events, transaction: transaction, context: &context)
+  }
+
+  /// The addresses of the shares that begin, in place of those that ended shares of the same roots had.
+  private func writeAddresses(startingAt start: Int64) throws {
+    if newAddresses.isEmpty { return }
+    let roots = Set(newAddresses.map(\.root))
+    for old in try transaction.shareAddresses(of: zone.id.name, in: zone.database) where roots.contains(old.root) {
+      try transaction.removeEntity(.shareAddress, key: old.entity.key)
+    }
+    for var address in newAddresses {
+      address.start = start
+      try transaction.put(address.entity)
+    }
   }
 
   private mutating func open(context: inout CallContext) throws -> (database: DatabaseRow, zone: ZoneRow) {

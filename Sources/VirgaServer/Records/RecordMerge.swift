@@ -43,6 +43,8 @@ struct RecordMerge {
     fields.reserveCapacity(change.fields.count)
     for field in change.fields { try apply(field) }
     try Limits.check(fields.count, atMost: Limits.fieldsPerRecordMax, "fields in record '\(name)'")
+    // What a replacement does not have is gone, and with the parent the share that it led to.
+    if replaces { parent = nil }
     try apply(change.parent)
     unknownMembers =
       replaces ? change.unknownMembers : try UnknownMembers.merge(unknownMembers, change.unknownMembers)

@@ -111,8 +111,7 @@ extension RecordBatch {
       guard others.names.isEmpty else {
         throw ServiceError.badRequest("\(Reason.alreadyShared) of zone '\(zone.id.name)'")
       }
-      let known = try transaction.shareAddresses(of: zone.id.name, in: zone.database).first { $0.root == nil }
-      return setAddress(known?.shortGUID ?? context.makeShortGUID(), of: save, root: nil)
+      return setAddress(context.makeShortGUID(), of: save, root: nil)
     }
     guard name != .zoneShare else { throw ServiceError.badRequest("the share of a zone has no root record") }
     if let index = indexByName[stated.name], case .failure = entries[index].outcome {
@@ -130,12 +129,18 @@ extension RecordBatch {
     if try isShared(root, &others) {
       throw ServiceError.badRequest("\(Reason.alreadyShared): '\(stated.name)'")
     }
-    let shortGUID = root.shortGUID ?? context.makeShortGUID()
+    let shortGUID = try root.shortGUID.flatMap { try isFree($0) ? $0 : nil } ?? context.makeShortGUID()
     root.share = Reference(recordName: name)
     root.shortGUID = shortGUID
     try setPlanned(root, context: context)
     save.record.share = Reference(recordName: root.name)
     setAddress(shortGUID, of: save, root: root.name)
+  }
+
+  /// Whether no share has ever had a short GUID: who has the address of one that ended is not let in by it again.
+  private func isFree(_ shortGUID: String) throws -> Bool {
+    try transaction.shareAddress(
+      shortGUID, container: zone.database.container, environment: zone.database.environment) == nil
   }
 
   private mutating func setAddress(_ shortGUID: String, of save: PlannedSave, root: RecordName?) {

@@ -1,6 +1,7 @@
 import VirgaModel
 
-/// Where a short GUID leads. It outlives its share, so that a record that is shared again has the same address.
+/// Where a short GUID leads. It outlives its share until its root is shared again, under another short GUID: a link that
+/// was handed out lets nobody in after that.
 ///
 /// As an entity's value it is text, a line for each part; that of the root is empty for a whole zone.
 struct ShareAddress: Hashable {
@@ -72,10 +73,10 @@ extension ReadTransaction {
     try shareAddresses(of: zone.name, in: zone.database).compactMap { try liveShare(at: $0, in: zone) }
   }
 
-  /// The live share that an address leads to. Another record's share that has taken the name is not meant: who knows the
-  /// one address need not know the other.
+  /// The live share that an address leads to. Another share that has taken the name is not meant: who knows the one
+  /// address need not know the other.
   func liveShare(at address: ShareAddress, in zone: ZoneRow) throws -> StoredRecord? {
-    try liveShare(address.share, in: zone).flatMap { $0.share?.recordName == address.root ? $0 : nil }
+    try liveShare(address.share, in: zone).flatMap { $0.shortGUID == address.shortGUID ? $0 : nil }
   }
 
   /// The live share record of that name.

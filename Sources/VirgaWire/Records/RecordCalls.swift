@@ -73,6 +73,8 @@ public struct FieldChange: Hashable, Sendable {
 public enum ParentChange: Hashable, Sendable {
   case unchanged, cleared
   case set(Reference)
+
+  public var isSet: Bool { if case .set = self { true } else { false } }
 }
 
 /// A record in a request: what to change.

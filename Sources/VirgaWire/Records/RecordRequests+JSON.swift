@@ -131,7 +131,11 @@ private struct RecordBody {
   init(reading reader: inout JSONReader) throws(WireError) {
     try reader.beginObject()
     while try reader.passKey() {
-      if try reader.readNull() { continue }
+      if try reader.readNull() {
+        // A record without a parent is what this asks for; all else that is null is not said.
+        if reader.keyIs("parent") { record.parent = .cleared }
+        continue
+      }
       // What nearly every record has comes first.
       if reader.keyIs("recordName") {
         record.name = RecordName(try reader.readString())

@@ -192,6 +192,70 @@ import Testing
     #expect(metadata.hierarchicalRootRecordID == nil && metadata.rootRecord == nil)
   }
 
+  // C142
+  @Test func aZonesShareIsFoundByItsNameAndMadeOnceOnly() async throws {
+    let other = CKRecordZone(zoneName: "All")
+    _ = try await alice.database.save(other)
+    let share = CKShare(recordZoneID: other.zoneID)
+    let guest = try await alice.container.shareParticipant(forUserRecordID: try await bob.container.userRecordID())
+    guest.permission = .readOnly
+    share.addParticipant(guest)
+    _ = try await alice.database.save(share)
+    let error = await #expect(throws: CKError.self) {
+      try await alice.database.save(CKShare(recordZoneID: other.zoneID))
+    }
+    #expect(error?.code == .serverRecordChanged)
+    let name = CKRecord.ID(recordName: CKRecordNameZoneWideShare, zoneID: other.zoneID)
+    let found = try #require(try await alice.database.record(for: name) as? CKShare)
+    #expect(found.participants.map(\.role) == [.owner, .privateUser] && found.url == share.url)
+    let theirs = try #require(found.participants.last)
+    theirs.permission = .readWrite
+    found.addParticipant(theirs)
+    _ = try await alice.database.save(found)
+    let again = try #require(try await alice.database.record(for: name) as? CKShare)
+    #expect(again.participants.last?.permission == .readWrite && again.url == share.url)
+  }
+
+  // C142
+  @Test(arguments: [CKShare.ParticipantPermission.readOnly, .readWrite])
+  func whoDeletesTheShareLeavesAndTheOwnersDataStay(_ permission: CKShare.ParticipantPermission) async throws {
+    let share = try await share(permission: permission)
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: try #require(share.url)))
+    let shared = bob.container.sharedCloudDatabase
+    let told = try await shared.databaseChanges(since: nil)
+    let zoneID = try #require(told.modifications.first?.zoneID)
+    func theirs(_ id: CKRecord.ID) -> CKRecord.ID { CKRecord.ID(recordName: id.recordName, zoneID: zoneID) }
+    func isWhole() async throws -> Bool {
+      for id in [root.recordID, page.recordID, share.recordID] { _ = try await alice.database.record(for: id) }
+      return true
+    }
+    #expect(await code { _ = try await shared.deleteRecord(withID: theirs(root.recordID)) } == .permissionFailure)
+    if permission == .readOnly {
+      #expect(await code { _ = try await shared.deleteRecord(withID: theirs(page.recordID)) } == .permissionFailure)
+    }
+    #expect(try await isWhole())
+    _ = try await shared.deleteRecord(withID: theirs(share.recordID))
+    #expect(try await shared.databaseChanges(since: told.changeToken).deletions.map(\.zoneID) == [zoneID])
+    for id in [root.recordID, page.recordID, share.recordID] {
+      #expect(await code { _ = try await shared.record(for: theirs(id)) } == .zoneNotFound)
+    }
+    #expect(try await isWhole())
+    #expect((try await alice.database.record(for: share.recordID) as? CKShare)?.participants.count == 1)
+  }
+
+  @Test func aShareThatIsMadeAgainHasAnotherAddress() async throws {
+    let first = try #require(try await share().url)
+    let share = try #require(try await alice.database.record(for: root.recordID).share)
+    _ = try await alice.database.deleteRecord(withID: share.recordID)
+    let again = try await alice.database.record(for: root.recordID)
+    let second = CKShare(rootRecord: again)
+    second.publicPermission = .readOnly
+    _ = try await alice.database.modifyRecords(saving: [again, second], deleting: [])
+    #expect(second.url != nil && second.url != first)
+    #expect(await code { _ = try await bob.container.shareMetadata(for: first) } == .unknownItem)
+    _ = try await bob.container.shareMetadata(for: try #require(second.url))
+  }
+
   // 8.8
   @Test func operationsTellOfEachAddressShareAndPerson() async throws {
     let share = try await share()

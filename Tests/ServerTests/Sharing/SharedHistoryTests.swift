@@ -65,7 +65,7 @@ struct SharedHistoryTests {
     }
   }
 
-  /// A second share of the same root has the same address, and begins when it does.
+  /// A second share of the same root begins when it does, not with the first.
   @Test func theHistoryOfARecordThatIsSharedAgainBeginsAnew() throws {
     let (world, _, _) = try makeWorld(correction: .seconds(-3_600))
     #expect(try world.harness.modify(.forceDelete("Share-1")).isDeleted)
