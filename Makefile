@@ -4,6 +4,8 @@ SWIFT ?= swift
 # The examples are a package of their own that is built into the same folder, so that nothing is compiled twice.
 # SwiftPM keeps the plan of the package it built last and would take it for the other's: it is dropped in between.
 EXAMPLES = --package-path Examples --scratch-path .build
+# The companion modules have a folder of their own: in one folder with the others their modules would be visible to all.
+COMPANIONS = --package-path Companions --scratch-path .build-companions
 REPLAN = @rm -f .build/debug.yaml .build/release.yaml
 
 help:
@@ -51,6 +53,8 @@ test: install
 	$(SWIFT) build --build-tests $(EXAMPLES)
 	scripts/run-tests --skip-build $(EXAMPLES)
 	$(REPLAN)
+	$(SWIFT) build --build-tests $(COMPANIONS)
+	scripts/run-tests --skip-build $(COMPANIONS)
 
 tsan: install
 	scripts/tsan
@@ -78,7 +82,7 @@ bench: install
 	.build/release/bench-client
 
 lint:
-	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests Benchmarks
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests Companions Benchmarks
 
 docs: install
 	$(REPLAN)

@@ -3,8 +3,10 @@ import Testing
 
 /// What a reader of any file may rely on.
 @Suite struct HygieneTests {
-  private static let folders = ["Sources", "Tests", "Examples/Sources", "Examples/Tests", "Benchmarks"]
-  private var shipped: [SourceTree.File] { ["Sources", "Examples/Sources"].flatMap { SourceTree.files(below: $0) } }
+  private static let folders = ["Sources", "Tests", "Examples/Sources", "Examples/Tests", "Companions", "Benchmarks"]
+  private var shipped: [SourceTree.File] {
+    ["Sources", "Examples/Sources", "Companions/Sources"].flatMap { SourceTree.files(below: $0) }
+  }
 
   @Test func noForcedTryAndNoPromiseToFinishLater() {
     for file in shipped {
