@@ -25,6 +25,7 @@ let package = Package(
     .executable(name: "virga", targets: ["virga"]),
     .library(name: "CloudKit", targets: ["CloudKit"]),
     .library(name: "VirgaSQLite", targets: ["VirgaSQLite"]),
+    .library(name: "VirgaCommandLine", targets: ["VirgaCommandLine"]),
   ],
   targets: [
     // C libraries of the system.
@@ -40,6 +41,7 @@ let package = Package(
     module("VirgaSchema", ["VirgaModel"]),
     module("VirgaAuth", ["VirgaModel", "VirgaWire", "COpenSSL", "CSodium"]),
     module("VirgaSQLite", ["CSQLite"]),
+    module("VirgaCommandLine"),
 
     // Server side.
     module("VirgaServer", ["VirgaModel", "VirgaWire", "VirgaSchema"]),
@@ -59,7 +61,7 @@ let package = Package(
       name: "virga",
       dependencies: [
         "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP",
-        "VirgaCloudKit", "CLinux",
+        "VirgaCloudKit", "VirgaCommandLine", "CLinux",
       ],
       swiftSettings: strict),
 
@@ -115,6 +117,7 @@ let package = Package(
         "samples-swift5",
         "samples-swift6",
       ]),
+    tests("CommandLineTests", ["TestSupport", "VirgaCommandLine"]),
     tests("TidyTests", []),
   ]
 )

@@ -26,6 +26,7 @@ let package = Package(
         "CArchive", "CDigest",
         .product(name: "CloudKit", package: "virga"),
         .product(name: "VirgaSQLite", package: "virga"),
+        .product(name: "VirgaCommandLine", package: "virga"),
       ],
       swiftSettings: strict),
     .executableTarget(name: "lanternly", dependencies: ["LanternlyCore"], swiftSettings: strict),

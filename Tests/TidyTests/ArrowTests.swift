@@ -8,6 +8,7 @@ private let arrows: [String: Set<String>] = [
   "VirgaSchema": ["VirgaModel"],
   "VirgaAuth": ["VirgaModel", "VirgaWire", "COpenSSL", "CSodium"],
   "VirgaSQLite": ["CSQLite"],
+  "VirgaCommandLine": [],
   "VirgaServer": ["VirgaModel", "VirgaWire", "VirgaSchema"],
   "VirgaServerSQLite": ["VirgaModel", "VirgaServer", "VirgaSQLite", "CLinux"],
   "VirgaHTTP": ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "CLinux"],
@@ -17,7 +18,7 @@ private let arrows: [String: Set<String>] = [
   "CloudKit": ["VirgaCloudKit", "VirgaPredicates"],
   "virga": [
     "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP",
-    "VirgaCloudKit", "CLinux",
+    "VirgaCloudKit", "VirgaCommandLine", "CLinux",
   ],
 ]
 
