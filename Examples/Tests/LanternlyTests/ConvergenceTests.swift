@@ -211,8 +211,7 @@ struct ConvergenceTests {
       text: "imported", written: Written(moment: Moment(seconds: 1), zone: "GMT"),
       edited: EditTimes(all: Moment(seconds: 2)))
     entry.origin = Origin(source: "dayone:A1", modified: Moment(seconds: 2))
-    var export = DayOneExport()
-    export.entries = [DayOneEntry(id: id, entry: entry, media: [], label: id.name)]
+    let export = [DayOneEntry(id: id, entry: entry, media: [], label: id.name)]
     for device in [phone, laptop] { _ = try device.store.take(export, at: device.now) }
     try laptop.setText(id, "imported, and edited")
     try Relay.settle([phone, laptop], relay)
@@ -221,15 +220,13 @@ struct ConvergenceTests {
     #expect(try phone.store.conflictCount() == 0)
   }
 
-  private static func export(_ text: String, modified: Int64) -> DayOneExport {
+  private static func export(_ text: String, modified: Int64) -> [DayOneEntry] {
     let id = EntryID.imported(uuid: "A1")
     var entry = Entry(
       text: text, written: Written(moment: Moment(seconds: 1), zone: "GMT"),
       edited: EditTimes(all: Moment(seconds: modified)))
     entry.origin = Origin(source: "dayone:A1", modified: Moment(seconds: modified))
-    var export = DayOneExport()
-    export.entries = [DayOneEntry(id: id, entry: entry, media: [], label: id.name)]
-    return export
+    return [DayOneEntry(id: id, entry: entry, media: [], label: id.name)]
   }
 
   /// C103: a device that imports a later export than the one that was synced does not lose what that says.

@@ -17,9 +17,27 @@ enum Corpus {
 
   static let isMissing = dayOne == nil
 
-  static func open(_ name: String) throws -> DayOneExport {
+  static func open(_ name: String) throws -> ReadExport {
     let scratch = TemporaryFolder()
-    return try DayOneExport.open((dayOne ?? "") + "/" + name, scratch: scratch.path + "/zip")
+    return try ReadExport((dayOne ?? "") + "/" + name, scratch: scratch.path + "/zip")
+  }
+}
+
+/// All that an export holds.
+struct ReadExport {
+  var entries: [DayOneEntry] = []
+  /// Those of entries are where their entries are.
+  var notes: [ImportNote] = []
+
+  init(_ path: String, scratch: String, limits: ArchiveReader.Limits = .init()) throws {
+    try DayOneExport.open(path, scratch: scratch, limits: limits).forEach { item in
+      switch item {
+      case .note(let note): notes.append(note)
+      case .entry(let entry):
+        entries.append(entry)
+        notes += entry.notes
+      }
+    }
   }
 }
 
@@ -66,3 +84,12 @@ struct Seeded: RandomNumberGenerator {
 
 // Swift Testing has a type of this name too; the module's own name comes first.
 typealias Attachment = LanternlyCore.Attachment
+
+extension DiaryStore {
+  /// Takes in entries that stand in no export.
+  func take(_ entries: [DayOneEntry], at now: Moment) throws -> ImportSummary {
+    var summary = ImportSummary()
+    try take(entries, at: now, summary: &summary)
+    return summary
+  }
+}

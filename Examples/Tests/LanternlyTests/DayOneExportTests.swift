@@ -6,8 +6,8 @@ import Testing
 struct DayOneExportTests {
   private let folder = TemporaryFolder()
 
-  private func open(_ name: String, limits: ArchiveReader.Limits = .init()) throws -> DayOneExport {
-    try DayOneExport.open("\(folder.path)/\(name)", scratch: "\(folder.path)/scratch", limits: limits)
+  private func open(_ name: String, limits: ArchiveReader.Limits = .init()) throws -> ReadExport {
+    try ReadExport("\(folder.path)/\(name)", scratch: "\(folder.path)/\(UUID().uuidString)", limits: limits)
   }
 
   /// C97: nothing but a date is needed.
@@ -64,7 +64,8 @@ struct DayOneExportTests {
     #expect(
       try open("j.json").notes == [
         note(first, "modifiedDate"), note(first, "starred"), note(first, "weather"), note(first, "location.country"),
-        note(first, "location.latitude, longitude"), note(second, "weather.windBearing"),
+        note(first, "location.latitude, longitude"), note(second, "location.latitude, longitude"),
+        note(second, "weather.windBearing"),
       ])
     try folder.write(
       """
@@ -168,7 +169,7 @@ struct DayOneExportTests {
       let archive = "\(folder.path)/\(UUID().uuidString).zip"
       guard try run("python3", ["-c", script, archive, name]) else { return }
       let scratch = "\(folder.path)/\(UUID().uuidString)/out"
-      #expect(throws: ImportError.self, "\(name)") { try DayOneExport.open(archive, scratch: scratch) }
+      #expect(throws: ImportError.self, "\(name)") { try ReadExport(archive, scratch: scratch) }
       #expect(!FileManager.default.fileExists(atPath: scratch + "/../evil"))
     }
     var limits = ArchiveReader.Limits()
@@ -176,11 +177,11 @@ struct DayOneExportTests {
     let archive = "\(folder.path)/two.zip"
     guard try run("python3", ["-c", script, archive, "photos/a"]) else { return }
     #expect(throws: ImportError.tooLarge(file: archive)) {
-      try DayOneExport.open(archive, scratch: "\(folder.path)/s", limits: limits)
+      try ReadExport(archive, scratch: "\(folder.path)/s", limits: limits)
     }
     #expect(throws: ImportError.self) {
       let file = try folder.write(Data("PK\u{3}\u{4} but no archive".utf8), to: "broken.zip")
-      return try DayOneExport.open(file, scratch: "\(folder.path)/t")
+      return try ReadExport(file, scratch: "\(folder.path)/t")
     }
   }
 
@@ -195,9 +196,9 @@ struct DayOneExportTests {
       """
     let archive = "\(folder.path)/names.zip"
     guard try run("python3", ["-X", "utf8", "-c", script, archive, name]) else { return }
-    let export = try DayOneExport.open(archive, scratch: "\(folder.path)/names")
+    let export = try ReadExport(archive, scratch: "\(folder.path)/names")
     #expect(export.entries.map(\.entry.text) == ["a"])
-    #expect(FileManager.default.fileExists(atPath: "\(folder.path)/names/\(name)"))
+    #expect(FileManager.default.fileExists(atPath: "\(folder.path)/names/files/\(name)"))
   }
 
   /// False if the program is not there.

@@ -124,7 +124,7 @@ final class Fleet: Sendable {
     return Result(code: process.terminationStatus, output: text, peakBytes: peak)
   }
 
-  private static func peakBytes(of process: Int32) -> Int {
+  static func peakBytes(of process: Int32) -> Int {
     guard let status = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8),
       let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") })
     else { return 0 }

@@ -16,16 +16,27 @@ final class ProgramUnderTest: Sendable {
   let home: String
   let clock = Mutex(Moment(iso8601: "2026-11-30T18:05:00Z") ?? .never)
   private let environment: [String: String]
+  private let screen: Screen
+  private let saysYes: Bool
 
-  init(_ name: String = "phone", environment: [String: String] = [:]) {
+  init(
+    _ name: String = "phone", environment: [String: String] = [:], screen: Screen = Screen(), saysYes: Bool = false
+  ) {
     home = folder.path + "/" + name
     self.environment = environment
+    self.screen = screen
+    self.saysYes = saysYes
   }
 
   init(home: String) {
     self.home = home
     environment = [:]
+    screen = Screen()
+    saysYes = false
   }
+
+  /// As messages name the program, which always has its folder named here.
+  var command: String { "lanternly --home \(home)" }
 
   @discardableResult
   func run(
@@ -59,8 +70,8 @@ final class ProgramUnderTest: Sendable {
       line: { line in lines.withLock { $0.lines.append(line) } },
       problem: { line in lines.withLock { $0.problems.append(line) } })
     let surroundings = Surroundings(
-      environment: environment, now: { self.clock.withLock { $0 } }, output: output, input: { input },
-      edit: { _, path in edit(path) })
+      environment: environment, now: { self.clock.withLock { $0 } }, output: output, screen: screen,
+      input: { _ in input }, edit: { _, path in edit(path) }, confirm: { _ in self.saysYes })
     let code = await Lanternly.run(["--home", home] + words, surroundings)
     return lines.withLock { Result(code: code, lines: $0.lines, problems: $0.problems) }
   }

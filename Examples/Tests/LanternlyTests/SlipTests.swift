@@ -13,7 +13,7 @@ struct SlipTests {
   func aFolderWithoutADiaryIsNotMadeOne(words: [String]) async {
     let result = await program.run(words: words)
     #expect(
-      result.problems == ["There is no diary in \(program.home). The first entry makes it: lanternly new"])
+      result.problems == ["There is no diary in \(program.home). The first entry makes it: \(program.command) new"])
     #expect(result.code == ExitCode.notFound.rawValue)
     #expect(!FileManager.default.fileExists(atPath: program.home))
   }
@@ -52,7 +52,8 @@ struct SlipTests {
     let program = ProgramUnderTest(environment: ["EDITOR": "any"])
     await program.run("new", "--text", "a")
     let name = try program.name()
-    let problem = "The text is empty: the entry stays as it was. To delete it: lanternly delete \(name.prefix(8))"
+    let problem =
+      "The text is empty: the entry stays as it was. To delete it: \(program.command) delete \(name.prefix(8))"
     for result in [
       await program.run("edit", name, "--text", " \n"), await program.run("edit", name, editing: { _ in "" }),
     ] {
@@ -106,7 +107,7 @@ struct SlipTests {
     let long = String(repeating: "word ", count: 220_000)
     let added = await program.run("new", input: long)
     let name = String(try program.name().prefix(8))
-    let problem = "The text is too long to be sent to other devices. Split it: lanternly edit \(name)"
+    let problem = "The text is too long to be sent to other devices. Split it: \(program.command) edit \(name)"
     #expect(added.code == 0)
     #expect(added.problems == [problem])
     #expect(await program.run("edit", name, "--append", "more").problems == [problem])

@@ -161,7 +161,8 @@ struct SyncTroubleTests {
     let result = try fleet.lanternly("phone", "sync")
     #expect(result.code == ExitCode.notSynced.rawValue)
     for name in ["a0", "a1"] {
-      let problem = "Entry \(name) is too long to be sent. It is kept here only; split it: lanternly edit \(name)"
+      let command = "lanternly --home \(fleet.home("phone")) edit \(name)"
+      let problem = "Entry \(name) is too long to be sent. It is kept here only; split it: \(command)"
       #expect(result.output.contains(problem), "\(result.output)")
       #expect(try fleet.lanternly("phone", "status").output.contains(problem))
     }

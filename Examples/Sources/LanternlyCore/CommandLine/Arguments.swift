@@ -71,6 +71,12 @@ package struct Arguments: Hashable, Sendable {
     return ["new", "edit", "delete", "import"].contains(command) || command == "conflicts" && !words.isEmpty
   }
 
+  /// Whether what other processes left in the diary's folder may be removed.
+  var writes: Bool { ["new", "edit", "import"].contains(command) }
+
+  /// Commands of people who write, or ask how things stand.
+  var tellsOfDrafts: Bool { ["new", "edit", "status", "list"].contains(command) && !has("json") }
+
   var onlyReads: Bool {
     ["list", "show", "search", "status"].contains(command) || command == "conflicts" && words.isEmpty
   }

@@ -1,18 +1,13 @@
 /// The import command.
 extension Lanternly {
   func importExport() throws -> ExitCode {
-    let scratch = home.scratch("import")
-    defer { Folder.remove(scratch) }
-    let export = try DayOneExport.open(arguments.words[0], scratch: scratch)
-    let summary = try store.take(export, at: now)
-    let code = export.entries.isEmpty && summary.notes.contains(where: \.isSkip) ? ExitCode.badInput : .done
-    let skipped = summary.notes.filter(\.isSkip)
-    let warnings = summary.notes.filter { !$0.isSkip }
+    let scratch = try ScratchFolder(home.scratch("import"))
+    let export = try DayOneExport.open(arguments.words[0], scratch: scratch.path)
+    let summary = try withExtendedLifetime(scratch) { try store.take(export, at: now) }
+    try store.sweep(at: now)
+    let code = summary.entries == 0 && summary.skipped.count > 0 ? ExitCode.badInput : .done
     if wantsJSON {
-      let shape = ScriptOutput.ImportShape(
-        added: summary.added, updated: summary.updated, unchanged: summary.unchanged, kept: summary.kept,
-        attachments: summary.attachments, skipped: skipped.map(presentation.note),
-        warnings: warnings.map(presentation.note))
+      let shape = ScriptOutput.ImportShape(summary, note: presentation.note)
       done(try ScriptOutput.text(shape))
       return code
     }
@@ -21,9 +16,11 @@ extension Lanternly {
     if summary.updated > 0 { done(texts(.importUpdated, presentation.entries(summary.updated))) }
     if summary.unchanged > 0 { output.line(texts(.importUnchanged, presentation.entries(summary.unchanged))) }
     if summary.kept > 0 { output.line(texts(.importKept, presentation.entries(summary.kept))) }
-    for (head, notes) in [(Text.importSkipped, skipped), (.importWarnings, warnings)] where !notes.isEmpty {
+    for (head, notes) in [(Text.importSkipped, summary.skipped), (.importWarnings, summary.warnings)]
+    where notes.count > 0 {
       output.line(texts(head, String(notes.count)))
-      for note in notes { output.line("  " + presentation.note(note)) }
+      for note in notes.listed { output.line("  " + presentation.note(note)) }
+      if notes.count > notes.listed.count { output.line(texts(.moreChanges, String(notes.count - notes.listed.count))) }
     }
     return code
   }

@@ -7,14 +7,14 @@ extension Lanternly {
     filter.limit = try limit()
     filter.since = try arguments.value("since").map { try WhenParser.day($0, option: "since").start }
     filter.until = try arguments.value("until").map { try WhenParser.day($0, option: "until").end }
-    return try show(store.entries(filter), whenNone: try store.status().entries == 0 ? .emptyDiary : .nothingFound)
+    return try show(filter, whenNone: .nothingFound)
   }
 
   func search() throws -> ExitCode {
     var filter = EntryFilter()
     filter.words = arguments.words.flatMap { $0.split(separator: " ").map(String.init) }
     filter.limit = try limit()
-    return try show(store.entries(filter), whenNone: .nothingFound)
+    return try show(filter, whenNone: .nothingFound)
   }
 
   private func limit() throws -> Int? {
@@ -23,19 +23,65 @@ extension Lanternly {
     return limit
   }
 
-  private func show(_ entries: [StoredEntry], whenNone none: Text) throws -> ExitCode {
-    let attachments = Dictionary(grouping: try store.allAttachments(), by: \.attachment.entry)
-    if wantsJSON {
-      let shapes = entries.map { entry in
-        ScriptOutput.EntryShape(entry, attachments: attachments[entry.id] ?? [], files: home.files)
+  private func show(_ filter: EntryFilter, whenNone none: Text) throws -> ExitCode {
+    if wantsJSON { return try showJSON(filter) }
+    var presentation = presentation
+    presentation.shortNames = try store.shortNames()
+    var isAny = false
+    try page { show in
+      try store.forEachEntry(filter) { stored, _ in
+        isAny = true
+        try show(presentation.line(stored))
       }
-      output.line(try ScriptOutput.text(shapes))
-    } else if entries.isEmpty {
-      output.line(texts(none))
-    } else {
-      for entry in entries { output.line(presentation.line(entry, attachments: attachments[entry.id]?.count ?? 0)) }
     }
+    if !isAny { output.line(texts(try store.isEmpty() ? .emptyDiary : none)) }
     return .done
+  }
+
+  private func showJSON(_ filter: EntryFilter) throws -> ExitCode {
+    var (first, block) = (true, ["["])
+    try store.forEachEntry(filter) { stored, rows in
+      var writer = JSONWriter(depth: 1)
+      EntryJSON(stored: stored, attachments: try rows.attachments(of: stored.id), files: home.files).write(to: &writer)
+      if !first { block[block.count - 1] += "," }
+      first = false
+      block.append("  " + writer.text)
+      // The last line is held back, as a comma may follow it.
+      if block.count > Self.blockLines {
+        output.block(Array(block.dropLast()))
+        block = [block[block.count - 1]]
+      }
+    }
+    output.block(block + (first ? ["", "]"] : ["]"]))
+    return .done
+  }
+
+  private static let blockLines = 100
+
+  /// Somebody has read enough.
+  private struct ReaderLeft: Error {}
+
+  /// Shows lines through the pager of a person who reads, and to others many at a time.
+  func page(_ body: ((String) throws -> Void) throws -> Void) throws {
+    if let command = surroundings.screen.pager, let pager = Pager(command) {
+      defer { pager.finish() }
+      do {
+        try body { line in
+          if !pager.write(line + "\n") { throw ReaderLeft() }
+        }
+      } catch is ReaderLeft {
+        return
+      }
+      return
+    }
+    var lines: [String] = []
+    defer { if !lines.isEmpty { output.block(lines) } }
+    try body { line in
+      lines.append(line)
+      if lines.count < Self.blockLines { return }
+      output.block(lines)
+      lines = []
+    }
   }
 
   func show() throws -> ExitCode {
@@ -43,10 +89,12 @@ extension Lanternly {
     if arguments.has("versions") { return try showVersions(of: stored.id) }
     let attachments = try store.attachments(of: stored.id)
     if wantsJSON {
-      output.line(
-        try ScriptOutput.text(ScriptOutput.EntryShape(stored, attachments: attachments, files: home.files)))
+      var writer = JSONWriter()
+      EntryJSON(stored: stored, attachments: attachments, files: home.files).write(to: &writer)
+      output.line(writer.text)
     } else {
-      output.line(presentation.page(stored, attachments: attachments, files: home.files))
+      let text = presentation.page(stored, attachments: attachments, files: home.files)
+      try page { show in try show(text) }
     }
     return .done
   }
@@ -57,7 +105,7 @@ extension Lanternly {
       output.line(try ScriptOutput.text(versions.map { ScriptOutput.VersionShape($0) }))
       return .done
     }
-    output.line(versions.isEmpty ? texts(.noVersions) : texts(.versionsHead, Presentation.short(id.name)))
+    output.line(versions.isEmpty ? texts(.noVersions) : texts(.versionsHead, short(id)))
     for version in versions {
       output.line(
         texts(
@@ -77,7 +125,7 @@ extension Lanternly {
       return .done
     }
     output.line(texts(.statusHome, home.path, device))
-    output.line(stateText(status))
+    output.line(stateText(status, isSyncing: isSyncing))
     if isSyncing { output.line(texts(.statusRunning)) }
     output.line(
       texts(.statusEntries, presentation.entries(status.entries), presentation.attachments(status.attachments)))
@@ -89,8 +137,10 @@ extension Lanternly {
     return .done
   }
 
-  private func stateText(_ status: DiaryStatus) -> String {
+  private func stateText(_ status: DiaryStatus, isSyncing: Bool) -> String {
     switch status.state {
+    case .neverSynced where isSyncing, .pending where isSyncing && status.notes.lastSuccess == nil:
+      texts(.statusFirstSync)
     case .neverSynced: texts(.statusNever)
     case .synced: texts(.statusSynced)
     case .pending where status.notes.lastSuccess == nil: texts(.statusUnfinished)
@@ -114,12 +164,7 @@ extension Lanternly {
           presentation.failure(code: error.code, message: error.message)))
     }
     if let until = notes.heldUntil(now) { lines.append(texts(.serverAsksToWait, presentation.clock(until))) }
-    for row in status.refused {
-      lines.append(
-        row.isTooLong
-          ? texts(.recordIsTooLong, Presentation.short(row.record))
-          : texts(.statusRecordRefused, Presentation.short(row.record), presentation.refusal(row.error ?? "")))
-    }
+    lines += refusals(status.refused, one: .statusRecordRefused)
     // Only who syncs now will make it.
     if let next = notes.nextTry, isSyncing {
       lines.append(texts(.statusNextTry, presentation.moment(next)))
@@ -127,12 +172,35 @@ extension Lanternly {
       lines.append(texts(.statusNextTryByHand))
     }
     if let skew = notes.clockSkewSeconds, abs(skew) >= 5 {
-      lines.append(texts(.statusClockSkew, String(Int(skew.rounded()))))
+      lines.append(presentation.clockSkew(skew))
     }
     if status.locked > 0 { lines.append(texts(.statusLocked, presentation.entries(status.locked))) }
     if status.conflicts > 0 { lines.append(texts(.statusConflicts, String(status.conflicts))) }
     return lines
   }
+
+  /// What the server refused: one line a reason, as a full account refuses everything for the same.
+  func refusals(_ rows: [OutboxRow], one: Text) -> [String] {
+    var lines = rows.filter(\.isTooLong).map { texts(.recordIsTooLong, short($0.record)) }
+    var reasons: [String] = []
+    var refused: [String: [OutboxRow]] = [:]
+    for row in rows where !row.isTooLong {
+      let reason = presentation.refusal(row.error ?? "")
+      if refused[reason] == nil { reasons.append(reason) }
+      refused[reason, default: []].append(row)
+    }
+    for reason in reasons {
+      let rows = refused[reason] ?? []
+      let names = rows.prefix(Self.refusedShownMax).map { short($0.record) }
+      lines.append(
+        rows.count == 1
+          ? texts(one, names[0], reason)
+          : texts(.syncRefusedMany, String(rows.count), reason, names.joined(separator: " ")))
+    }
+    return lines
+  }
+
+  private static let refusedShownMax = 5
 
   // MARK: Conflicts
 
@@ -162,25 +230,25 @@ extension Lanternly {
   private func show(_ conflict: DiaryConflict) throws {
     switch conflict {
     case .texts(let original, let copy):
-      output.line(texts(.conflictTexts, Presentation.short(original.name)))
+      output.line(texts(.conflictTexts, short(original)))
       for (label, id) in [("original", original), ("copy", copy)] {
         guard let entry = try store.stored(id)?.entry else { continue }
         let edited = presentation.moment(entry.edited.text)
         output.line(
-          texts(.conflictTextOf, label, Presentation.short(id.name), presentation.readable(entry.device), edited))
+          texts(.conflictTextOf, label, short(id), presentation.readable(entry.device), edited))
         for line in presentation.readable(entry.text).split(separator: "\n").prefix(12) { output.line("    \(line)") }
       }
-      output.line(texts(.conflictHowTexts, Presentation.short(copy.name)))
+      output.line(texts(.conflictHowTexts, short(copy)))
     case .deletion(_, let entry, _):
       let title = try store.stored(entry).map { presentation.title($0.entry) } ?? ""
-      output.line(texts(.conflictDeletion, Presentation.short(entry.name), title))
-      output.line(texts(.conflictHowNote, Presentation.short(entry.name)))
+      output.line(texts(.conflictDeletion, short(entry), title))
+      output.line(texts(.conflictHowNote, short(entry)))
     case .value(_, let entry, let field, let version, _):
       let value = version.map { presentation.value(field, in: $0.entry) } ?? ""
       let number = version.map { String($0.number) } ?? "-"
       output.line(
-        texts(.conflictValue, Presentation.short(entry.name), presentation.field(field), value, number))
-      output.line(texts(.conflictHowNote, Presentation.short(entry.name)))
+        texts(.conflictValue, short(entry), presentation.field(field), value, number))
+      output.line(texts(.conflictHowNote, short(entry)))
     }
   }
 

@@ -27,13 +27,7 @@ extension Lanternly {
 
   /// The command with which the user looks at this device's account.
   var accountCommand: String {
-    isHomeNamed ? "virga account show --home " + Self.word(home.client) : "virga account show"
-  }
-
-  /// A path as a shell takes it.
-  private static func word(_ path: String) -> String {
-    let isPlain = path.allSatisfy { $0.isLetter || $0.isNumber || "/._-+,@%".contains($0) }
-    return isPlain ? path : "'" + path.replacingOccurrences(of: "'", with: #"'\''"#) + "'"
+    "virga account show" + (clientPath.map { " --home " + $0.asShellWord } ?? "")
   }
 
   private func noAccount(_ failure: SyncNotes.Failure?) -> String {
@@ -41,9 +35,15 @@ extension Lanternly {
     return texts(.syncNoAccount, reason ?? texts(.errorNoAccount), accountCommand)
   }
 
+  /// The folder that was named for this device's key and account: by `VIRGA_HOME`, else with the diary's.
+  private var clientPath: String? {
+    if let path = surroundings.environment["VIRGA_HOME"], !path.isEmpty { return path }
+    return isHomeNamed ? home.client : nil
+  }
+
   /// Tells the client where this device's key and account are, before it is first used.
   private func findClient() {
-    if isHomeNamed { setenv("VIRGA_HOME", home.client, 1) }
+    if let clientPath { setenv("VIRGA_HOME", clientPath, 1) }
   }
 
   /// Changes that one sync lists one by one.
@@ -70,12 +70,7 @@ extension Lanternly {
     if let until = status.notes.heldUntil(now) { output.problem(texts(.serverAsksToWait, presentation.clock(until))) }
     let waiting = status.pendingSaves + status.pendingDeletions - status.refused.filter(\.isTooLong).count
     if waiting > 0 && status.state != .purged { output.problem(texts(.syncWaiting, String(waiting))) }
-    for row in status.refused {
-      let name = Presentation.short(row.record)
-      output.problem(
-        row.isTooLong
-          ? texts(.recordIsTooLong, name) : texts(.syncRefused, name, presentation.refusal(row.error ?? "")))
-    }
+    for line in refusals(status.refused, one: .syncRefused) { output.problem(line) }
     if status.missingFiles > 0 {
       output.problem(texts(.attachmentsMissing, presentation.attachments(status.missingFiles)))
     }
@@ -89,13 +84,13 @@ extension Lanternly {
       (try? store.stored(id)).flatMap { $0 }.map { presentation.title($0.entry) } ?? ""
     }
     switch change {
-    case .added(let id): return texts(.changeAdded, Presentation.short(id.name), title(id))
-    case .updated(let id): return texts(.changeUpdated, Presentation.short(id.name), title(id))
-    case .deleted(let id): return texts(.changeDeleted, Presentation.short(id.name))
-    case .merged(let id): return texts(.changeMerged, Presentation.short(id.name), title(id))
+    case .added(let id): return texts(.changeAdded, short(id), title(id))
+    case .updated(let id): return texts(.changeUpdated, short(id), title(id))
+    case .deleted(let id): return texts(.changeDeleted, short(id))
+    case .merged(let id): return texts(.changeMerged, short(id), title(id))
     case .forked(let id, let copy):
-      return texts(.changeForked, Presentation.short(id.name), Presentation.short(copy.name))
-    case .deletionUndone(let id): return texts(.changeDeletionUndone, Presentation.short(id.name))
+      return texts(.changeForked, short(id), short(copy))
+    case .deletionUndone(let id): return texts(.changeDeletionUndone, short(id))
     case .attachmentArrived(let id, _):
       let name = (try? store.attachment(id)).flatMap { $0 }?.attachment.fileName ?? ""
       return texts(.changeAttachmentArrived, Presentation.short(id.name), presentation.readable(name))
@@ -162,7 +157,7 @@ extension Lanternly {
     }
     let progress = sync.takeProgress()
     if let error = progress.storeFailure { throw error }
-    for name in progress.sent { output.line(texts(.changeSent, Presentation.short(name))) }
+    for name in progress.sent { output.line(texts(.changeSent, short(name))) }
     try note(engine.status, &watch)
   }
 

@@ -11,7 +11,8 @@ extension Lanternly {
     // Nobody is asked for a text before all the rest is known to be right.
     try applyOptions(to: &entry)
     try checkAttachments()
-    let draft = try (arguments.value("text") ?? surroundings.input()).map { Draft(text: $0) } ?? write("", for: id)
+    let given = try givenText("text") ?? (arguments.has("text") ? nil : surroundings.input(false))
+    let draft = try given.map { Draft(text: $0) } ?? write("", for: id)
     return try keeping(draft) {
       let files = try adopt(arguments.all("attach"), to: id, after: 0)
       guard !Self.isEmpty(draft.text) || !files.isEmpty else {
@@ -20,7 +21,7 @@ extension Lanternly {
       }
       entry.text = Self.adding(files, to: draft.text)
       try store.save(id, base: nil, edited: entry, adding: files, at: now)
-      done(texts(.entryAdded, Presentation.short(id.name)))
+      done(texts(.entryAdded, short(id)))
       warn(ofLengthOf: entry, id)
       return .done
     }
@@ -41,11 +42,11 @@ extension Lanternly {
     // A kept text shows attachments of its original, which keeps them.
     let detached = removed.filter { $0.entry == stored.id }
     let added = try adopt(arguments.all("attach"), to: stored.id, after: known.count)
-    let draft = isPlainEdit ? try write(edited.text, for: stored.id) : Draft(text: givenText(over: edited.text))
+    let draft = isPlainEdit ? try write(edited.text, for: stored.id) : Draft(text: try givenText(over: edited.text))
     // An empty text is a slip of the editor or of a script, and no wish to delete the entry.
     if Self.isEmpty(draft.text) && !Self.isEmpty(edited.text) && added.isEmpty {
-      if let path = draft.path { Folder.remove(path) }
-      throw CommandFailure(.failure, .emptyTextRefused, Presentation.short(stored.id.name))
+      if let file = draft.file { Folder.remove(file.path) }
+      throw CommandFailure(.failure, .emptyTextRefused, short(stored.id))
     }
     return try keeping(draft) {
       var text = Self.adding(added, to: draft.text)
@@ -59,7 +60,7 @@ extension Lanternly {
       }
       try store.save(
         stored.id, base: stored.entry, edited: edited, adding: added, removing: detached.map(\.id), at: now)
-      done(texts(.entryChanged, Presentation.short(stored.id.name)))
+      done(texts(.entryChanged, short(stored.id)))
       if edited.text != stored.entry.text { warn(ofLengthOf: edited, stored.id) }
       return .done
     }
@@ -70,7 +71,9 @@ extension Lanternly {
     // All names are looked up first, so that a misspelt one deletes nothing.
     for stored in try arguments.words.map({ try entry($0) }) {
       guard try store.delete(stored.id, device: device, at: now) else { continue }
-      done(texts(.entryDeleted, Presentation.short(stored.id.name)))
+      // What it said is the last of its versions.
+      let number = try store.versions(of: stored.id).last?.number ?? 0
+      done(texts(.entryDeleted, short(stored.id), String(number)))
     }
     return .done
   }
@@ -80,7 +83,7 @@ extension Lanternly {
   }
 
   private func warn(ofLengthOf entry: Entry, _ id: EntryID) {
-    if entry.isTooLongToSync { output.problem(texts(.textIsTooLong, Presentation.short(id.name))) }
+    if entry.isTooLongToSync { output.problem(texts(.textIsTooLong, short(id))) }
   }
 
   /// Says what is done. Where nobody can read it, the problem that follows says that it is done all the same.
@@ -96,10 +99,18 @@ extension Lanternly {
     return !options.contains { arguments.has($0) }
   }
 
-  private func givenText(over text: String) -> String {
-    let text = arguments.value("text") ?? text
-    guard let more = arguments.value("append") else { return text }
+  private func givenText(over text: String) throws -> String {
+    let text = try givenText("text") ?? text
+    guard let more = try givenText("append") else { return text }
     return text.isEmpty ? more : text + "\n\n" + more
+  }
+
+  /// The text that an option gives; `-` stands for standard input, whose last line has an end that is not meant.
+  private func givenText(_ option: String) throws -> String? {
+    guard let text = arguments.value(option) else { return nil }
+    guard text == "-" else { return text }
+    let input = try surroundings.input(true) ?? ""
+    return input.hasSuffix("\n") ? String(input.dropLast()) : input
   }
 
   private func zone() throws -> String? {
@@ -134,7 +145,7 @@ extension Lanternly {
   private func restore(into entry: inout Entry, id: EntryID) throws {
     guard let word = arguments.value("restore") else { return }
     guard let version = try store.versions(of: id).first(where: { String($0.number) == word }) else {
-      throw CommandFailure(.notFound, .versionNotFound, Presentation.short(id.name), word)
+      throw CommandFailure(.notFound, .versionNotFound, short(id), word)
     }
     let (origin, copyOf) = (entry.origin, entry.copyOf)
     entry = version.entry
@@ -177,7 +188,7 @@ extension Lanternly {
     try arguments.all(option).map { word in
       let found = known.first { $0.attachment.fileName == word || $0.attachment.id.name.hasPrefix(word) }
       guard let found else {
-        throw CommandFailure(.notFound, .attachmentNotFound, Presentation.short(id.name), word)
+        throw CommandFailure(.notFound, .attachmentNotFound, short(id), word)
       }
       return found.attachment
     }
@@ -205,7 +216,7 @@ extension Lanternly {
   /// A text, and the file in which the user wrote it if an editor was asked.
   private struct Draft {
     var text: String
-    var path: String?
+    var file: DraftFile?
   }
 
   /// Lets the user write a text. Whatever fails, the file stays, so that nothing written is lost.
@@ -213,6 +224,7 @@ extension Lanternly {
     let editors = ["VISUAL", "EDITOR"].compactMap { surroundings.environment[$0] }
     guard let editor = editors.first(where: { !$0.isEmpty }) else { throw CommandFailure(.usage, .noEditor) }
     let path = home.scratch(DiaryHome.draftPrefix(of: id)) + ".md"
+    let file = try DraftFile(path)
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))
     let code = surroundings.edit(editor, path)
     guard access(path, F_OK) == 0 else { throw CommandFailure(.failure, .editorLeftNothing) }
@@ -222,7 +234,7 @@ extension Lanternly {
       var written = try Surroundings.text(bytes)
       // Editors end the last line; the text had no end there.
       if written.hasSuffix("\n") && !text.hasSuffix("\n") { written.removeLast() }
-      return Draft(text: written, path: path)
+      return Draft(text: written, file: file)
     } catch {
       throw DraftKept(path: path, cause: error)
     }
@@ -230,13 +242,13 @@ extension Lanternly {
 
   /// Does what is done with a text. The editor's file goes when that has succeeded; until then every error names it.
   private func keeping(_ draft: Draft, _ body: () throws -> ExitCode) throws -> ExitCode {
-    guard let path = draft.path else { return try body() }
+    guard let file = draft.file else { return try body() }
     do {
       let code = try body()
-      Folder.remove(path)
+      Folder.remove(file.path)
       return code
     } catch {
-      throw DraftKept(path: path, cause: error)
+      throw DraftKept(path: file.path, cause: error)
     }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import VirgaSQLite
 
 /// The program: reads a command line, does what it says and tells how it went.
@@ -14,7 +15,7 @@ package struct Lanternly {
   let isHomeNamed: Bool
 
   var output: Output { surroundings.output }
-  var presentation: Presentation { Presentation(texts: texts) }
+  var presentation: Presentation { Presentation(texts: texts, screen: surroundings.screen) }
   var wantsJSON: Bool { arguments.has("json") }
   var now: Moment { surroundings.now() }
 
@@ -38,6 +39,8 @@ package struct Lanternly {
       surroundings.output.problem(explain(error, texts))
       return ExitCode.usage.rawValue
     }
+    var texts = texts
+    if let home = arguments.value("home") { texts.program = "lanternly --home \(home.asShellWord)" }
     do {
       if let text = try help(arguments, texts) {
         surroundings.output.line(text)
@@ -67,10 +70,25 @@ package struct Lanternly {
   private static func homePath(_ arguments: Arguments, _ surroundings: Surroundings) -> (path: String, isNamed: Bool) {
     let environment = surroundings.environment
     let given = arguments.value("home") ?? environment["LANTERNLY_HOME"].flatMap { $0.isEmpty ? nil : $0 }
-    return (given ?? (environment["HOME"] ?? ".") + "/.lanternly", given != nil)
+    return (given ?? userFolder(environment) + "/.lanternly", given != nil)
+  }
+
+  /// `$HOME`; where that is not set, as in some services, what the password database says.
+  private static func userFolder(_ environment: [String: String]) -> String {
+    if let home = environment["HOME"], !home.isEmpty { return home }
+    guard let entry = getpwuid(getuid()), let folder = entry.pointee.pw_dir else { return "." }
+    return String(cString: folder)
   }
 
   private func perform() async throws -> ExitCode {
+    let drafts = arguments.tellsOfDrafts ? try draftPaths() : []
+    if arguments.writes { try store.sweepTemporary(at: now) }
+    let code = try await performCommand()
+    if arguments.tellsOfDrafts { try tellOfDrafts(among: drafts) }
+    return code
+  }
+
+  private func performCommand() async throws -> ExitCode {
     switch arguments.command {
     case "new": try new()
     case "edit": try edit()
@@ -171,7 +189,8 @@ package struct Lanternly {
     switch error {
     case .notFound(let path): (.notFound, texts(.importNotFound, path))
     case .unreadable(let error): (.notFound, texts(.fileIsUnreadable, error.path, error.reason))
-    case .brokenJSON(let file, let reason): (.badInput, texts(.importBrokenJSON, file, reason))
+    case .brokenJSON(let file, let line, let column):
+      (.badInput, texts(.importBrokenJSON, file, String(line), String(column)))
     case .notAnExport(let path): (.badInput, texts(.importNotAnExport, path))
     case .brokenArchive(let file, let reason): (.badInput, texts(.importBrokenArchive, file, reason))
     case .unsafeArchive(let file, let name): (.badInput, texts(.importUnsafeArchive, file, name))
@@ -186,11 +205,17 @@ package struct Lanternly {
     switch try store.find(word, includingDeleted: includingDeleted) {
     case .none: throw CommandFailure(.notFound, .entryNotFound, word)
     case .several(let names):
-      let shown = names.prefix(5).map(\.name).joined(separator: " ")
+      let shown = try names.prefix(5).map { try store.shortName($0.name) }.joined(separator: " ")
       throw CommandFailure(.notFound, .entryIsAmbiguous, word, shown)
     case .one(let id):
       guard let stored = try store.stored(id) else { throw CommandFailure(.notFound, .entryNotFound, word) }
       return stored
     }
   }
+
+  /// The beginning of an entry's name that names it alone.
+  func short(_ id: EntryID) -> String { short(id.name) }
+
+  /// Of a record that may be an entry's.
+  func short(_ name: String) -> String { (try? store.shortName(name)) ?? Presentation.short(name) }
 }

@@ -3,38 +3,66 @@ import Foundation
 /// How entries look in the terminal.
 struct Presentation {
   let texts: Texts
+  var screen = Screen()
+  /// Of the entries that are listed.
+  var shortNames = ShortNames(alike: [])
 
-  /// The beginning of a name, long enough to find the entry again in nearly every diary.
-  static func short(_ name: String) -> String { String(name.prefix(8)) }
+  /// The beginning of a name: of an attachment, or of an entry that may be anywhere.
+  static func short(_ name: String) -> String { String(name.prefix(ShortNames.digitsMin)) }
 
-  func title(_ entry: Entry, limit: Int = 60) -> String {
+  private static let titleWidth = 60
+
+  func title(_ entry: Entry) -> String { title(entry, width: Self.titleWidth) }
+
+  private func title(_ entry: Entry, width: Int) -> String {
     let title = readable(entry.title)
-    if title.isEmpty { return texts(.noTitle) }
-    return title.count > limit ? title.prefix(limit - 1) + "…" : title
+    return TextWidth.cut(title.isEmpty ? texts(.noTitle) : title, to: width)
   }
 
   /// Without control characters: a text from elsewhere must not drive the terminal.
   func readable(_ text: String) -> String {
-    String(
+    // In UTF-8 the other half of them begins with C2.
+    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != 0xC2 || $0 == 0x0A || $0 == 0x09 }) { return text }
+    return String(
       text.unicodeScalars.filter { scalar in
         scalar == "\n" || scalar == "\t" || !(scalar.value < 32 || (127...159).contains(scalar.value))
       }.map(Character.init))
   }
 
-  func line(_ stored: StoredEntry, attachments: Int) -> String {
+  /// An entry on one line, as wide as the terminal at most.
+  func line(_ stored: StoredEntry) -> String {
     let entry = stored.entry
-    var parts = [Self.short(stored.id.name), texts.dateTime(entry.written.local) + (entry.isStarred ? " ★" : "  ")]
-    parts.append(title(entry))
-    if !entry.tags.isEmpty { parts.append("[" + readable(entry.tagNames.joined(separator: ", ")) + "]") }
-    if attachments > 0 { parts.append("+\(attachments)") }
+    let name = shortNames(stored.id)
+    let date = texts.dateTime(entry.written.local)
+    var tags = entry.tags.isEmpty ? "" : "[" + readable(entry.tagNames.joined(separator: ", ")) + "]"
+    let count = stored.attachmentCount > 0 ? "+\(stored.attachmentCount)" : ""
+    var titleWidth = Self.titleWidth
+    if let width = screen.width {
+      // Name, date and star, each with two spaces behind.
+      let room = max(0, width - TextWidth.of(name) - TextWidth.of(date) - 6)
+      let countWidth = count.isEmpty ? 0 : count.count + 2
+      tags = TextWidth.cut(tags, to: max(0, room / 2 - countWidth))
+      titleWidth = max(1, room - countWidth - (tags.isEmpty ? 0 : TextWidth.of(tags) + 2))
+    }
+    var parts = [
+      screen.painted(name, .yellow),
+      screen.painted(date, .cyan) + (entry.isStarred ? " " + screen.painted("★", .yellow) : "  "),
+      title(entry, width: titleWidth),
+    ]
+    if !tags.isEmpty { parts.append(screen.painted(tags, .green)) }
+    if !count.isEmpty { parts.append(count) }
     return parts.joined(separator: "  ")
   }
 
   func page(_ stored: StoredEntry, attachments: [StoredAttachment], files: AttachmentFiles) -> String {
     let entry = stored.entry
+    let order = AttachmentOrder(text: entry.text)
+    let attachments = order.sorted(attachments)
+    let missing = order.missing(among: attachments)
+    let written = texts(.writtenIn, texts.dateTime(entry.written.local), entry.written.zone)
     var lines = [
-      stored.id.name,
-      texts(.writtenIn, texts.dateTime(entry.written.local), entry.written.zone) + (entry.isStarred ? " ★" : ""),
+      screen.painted(stored.id.name, .yellow),
+      screen.painted(written, .cyan) + (entry.isStarred ? " " + screen.painted("★", .yellow) : ""),
     ]
     if let place = entry.place, !place.line.isEmpty { lines.append(texts(.placeLine, readable(place.line))) }
     if let weather = entry.weather.map(line), !weather.isEmpty { lines.append(texts(.weatherLine, weather)) }
@@ -42,19 +70,21 @@ struct Presentation {
     if !entry.tags.isEmpty { lines.append(texts(.tagsLine, readable(entry.tagNames.joined(separator: ", ")))) }
     if !entry.device.isEmpty { lines.append(texts(.deviceLine, readable(entry.device))) }
     if let original = entry.copyOf { lines.append(texts(.copyLine, Self.short(original.name))) }
-    lines += ["", readable(text(entry.text, attachments))]
-    if !attachments.isEmpty {
+    lines += ["", readable(text(entry.text, attachments, missing: missing))]
+    if !attachments.isEmpty || !missing.isEmpty {
       lines += ["", texts(.attachmentsHead)]
       lines += attachments.map { attachment in "  " + line(attachment, files: files) }
+      lines += missing.map { "  " + texts(.attachmentMissing, Self.short($0)) }
     }
     return lines.joined(separator: "\n")
   }
 
   /// The text with attachments by their file names.
-  private func text(_ text: String, _ attachments: [StoredAttachment]) -> String {
-    attachments.reduce(text) { text, stored in
-      text.replacingOccurrences(
-        of: "(attachment:\(stored.attachment.id.name))", with: "(\(stored.attachment.fileName))")
+  private func text(_ text: String, _ attachments: [StoredAttachment], missing: [String]) -> String {
+    let known = attachments.map { ($0.attachment.id.name, $0.attachment.fileName) }
+    let unknown = missing.map { ($0, texts(.attachmentMissing, Self.short($0))) }
+    return (known + unknown).reduce(text) { text, name in
+      text.replacingOccurrences(of: "(attachment:\(name.0))", with: "(\(name.1))")
     }
   }
 
@@ -110,6 +140,30 @@ struct Presentation {
   func entries(_ count: Int) -> String { texts.counted(count, one: .oneEntry, other: .manyEntries) }
   func attachments(_ count: Int) -> String { texts.counted(count, one: .oneAttachment, other: .manyAttachments) }
 
+  /// `2 hours and 5 minutes`: the largest unit, and the next if it is not 0.
+  func duration(seconds: Int) -> String {
+    let units: [(seconds: Int, one: Text, other: Text)] = [
+      (86_400, .oneDay, .manyDays), (3_600, .oneHour, .manyHours), (60, .oneMinute, .manyMinutes),
+      (1, .oneSecond, .manySeconds),
+    ]
+    let first = units.firstIndex { seconds >= $0.seconds } ?? units.count - 1
+    var rest = seconds
+    let parts = units[first...].prefix(2).compactMap { unit -> String? in
+      let count = rest / unit.seconds
+      rest %= unit.seconds
+      return count == 0 && unit.seconds != units[first].seconds
+        ? nil : texts.counted(count, one: unit.one, other: unit.other)
+    }
+    return parts.count == 2 ? texts(.twoParts, parts[0], parts[1]) : parts.joined()
+  }
+
+  /// - Parameter skew: The server's clock minus this device's.
+  func clockSkew(_ skew: Double) -> String {
+    // Of days or of centuries, it is wrong.
+    let seconds = Int(min(abs(skew), 1e12).rounded())
+    return texts(skew < 0 ? .statusClockAhead : .statusClockBehind, duration(seconds: seconds))
+  }
+
   func reason(_ reason: StoredVersion.Reason) -> String {
     switch reason {
     case .edited: texts(.reasonEdited)
@@ -129,6 +183,7 @@ struct Presentation {
       case .dateIsUnreadable(let entry): (.noteDateUnreadable, [entry])
       case .entryAppearsTwice(let entry): (.noteAppearsTwice, [entry])
       case .entryIsUnreadable(let file, let reason): (.noteIsUnreadable, [file, reason])
+      case .textIsBroken(let entry, let key): (.noteTextBroken, [entry, key])
       case .fileIsNoJournal(let file): (.noteIsNoJournal, [file])
       case .entryHasNoText(let entry): (.noteHasNoText, [entry])
       case .zoneIsUnknown(let entry, let zone): (.noteZoneUnknown, [entry, zone])

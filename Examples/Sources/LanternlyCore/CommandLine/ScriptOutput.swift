@@ -2,64 +2,6 @@ import Foundation
 
 /// The shapes that `--json` prints. Keys are English in every language, and stay.
 enum ScriptOutput {
-  struct EntryShape: Encodable {
-    var id: String
-    var text: String
-    var written: String
-    var timeZone: String
-    var local: String
-    var starred: Bool
-    var mood: Int?
-    var tags: [String]
-    var place: Place?
-    var weather: Weather?
-    var device: String
-    var modified: String
-    var copyOf: String?
-    var origin: String?
-    var attachments: [AttachmentShape]?
-
-    init(_ stored: StoredEntry, attachments: [StoredAttachment]? = nil, files: AttachmentFiles? = nil) {
-      let entry = stored.entry
-      id = stored.id.name
-      text = entry.text
-      written = entry.written.moment.iso8601
-      timeZone = entry.written.zone
-      let clock = entry.written.local
-      local =
-        "\(clock.year.padded(4))-\(clock.month.padded(2))-\(clock.day.padded(2))"
-        + " \(clock.hour.padded(2)):\(clock.minute.padded(2))"
-      starred = entry.isStarred
-      mood = entry.mood
-      tags = entry.tagNames
-      place = entry.place
-      weather = entry.weather
-      device = entry.device
-      modified = entry.modified.iso8601
-      copyOf = entry.copyOf?.name
-      origin = entry.origin?.source
-      self.attachments = attachments.map { list in list.map { AttachmentShape($0, files: files) } }
-    }
-  }
-
-  struct AttachmentShape: Encodable {
-    var id: String
-    var kind: String
-    var fileName: String
-    var bytes: Int64
-    var sha256: String
-    var path: String?
-
-    init(_ stored: StoredAttachment, files: AttachmentFiles?) {
-      id = stored.attachment.id.name
-      kind = stored.attachment.kind.rawValue
-      fileName = stored.attachment.fileName
-      bytes = stored.attachment.byteCount
-      sha256 = stored.attachment.sha256
-      path = stored.hasFile ? files?.path(sha256: stored.attachment.sha256) : nil
-    }
-  }
-
   struct VersionShape: Encodable {
     var number: Int64
     var reason: String
@@ -163,8 +105,23 @@ enum ScriptOutput {
     var unchanged: Int
     var kept: Int
     var attachments: Int
+    /// All of them; the lists hold the first thousand.
+    var skippedCount: Int
+    var warningCount: Int
     var skipped: [String]
     var warnings: [String]
+
+    init(_ summary: ImportSummary, note: (ImportNote) -> String) {
+      added = summary.added
+      updated = summary.updated
+      unchanged = summary.unchanged
+      kept = summary.kept
+      attachments = summary.attachments
+      skippedCount = summary.skipped.count
+      warningCount = summary.warnings.count
+      skipped = summary.skipped.listed.map(note)
+      warnings = summary.warnings.listed.map(note)
+    }
   }
 
   static func text(_ value: some Encodable) throws -> String {

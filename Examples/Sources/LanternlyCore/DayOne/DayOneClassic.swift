@@ -15,11 +15,12 @@ enum DayOneClassic {
   ]
 
   static func entry(
-    _ object: LooseObject, file: String, photos: MediaFolder?, notes: inout [ImportNote]
-  ) -> DayOneEntry? {
+    _ object: LooseObject, file: String, photos: MediaFolder?, refused: inout [ImportNote]
+  ) throws -> DayOneEntry? {
+    var notes: [ImportNote] = []
     let uuid = object.string("UUID") ?? (file as NSString).deletingPathExtension
-    guard let created = object.moment("Creation Date") else {
-      notes.append(object.isGiven("Creation Date") ? .dateIsUnreadable(entry: uuid) : .entryHasNoDate(entry: uuid))
+    guard let created = object.moment("Creation Date", in: object.string("Time Zone") ?? "GMT") else {
+      refused.append(object.isGiven("Creation Date") ? .dateIsUnreadable(entry: uuid) : .entryHasNoDate(entry: uuid))
       return nil
     }
     for key in object.unreadable(shapes) { notes.append(.valueIsUnreadable(entry: uuid, key: key)) }
@@ -35,11 +36,13 @@ enum DayOneClassic {
       let name = tag.trimmingCharacters(in: .whitespacesAndNewlines)
       if !name.isEmpty { entry.tags[name] = created }
     }
-    entry.place = object.object("Location").map { place($0, uuid: uuid, notes: &notes) }
+    let place = object.object("Location").map { self.place($0, uuid: uuid, notes: &notes) }
+    entry.place = place == Place() ? nil : place
     entry.weather = object.object("Weather").map { weather($0, uuid: uuid, notes: &notes) }
     entry.device = object.object("Creator")?.string("Host Name") ?? ""
     entry.origin = Origin(source: "dayone:" + uuid, modified: created)
-    return DayOneEntry(id: id, entry: entry, media: photo(uuid: uuid, entry: id, photos: photos), label: uuid)
+    return DayOneEntry(
+      id: id, entry: entry, media: try photo(uuid: uuid, entry: id, photos: photos), label: uuid, notes: notes)
   }
 
   private static func zone(_ object: LooseObject, uuid: String, notes: inout [ImportNote]) -> String {
@@ -49,8 +52,8 @@ enum DayOneClassic {
     return "GMT"
   }
 
-  private static func photo(uuid: String, entry: EntryID, photos: MediaFolder?) -> [DayOneMedia] {
-    guard let path = photos?.file(uuid) else { return [] }
+  private static func photo(uuid: String, entry: EntryID, photos: MediaFolder?) throws -> [DayOneMedia] {
+    guard let path = try photos?.file(uuid) else { return [] }
     let id = AttachmentID.imported(entry: entry, identifier: uuid)
     let fileName = (path as NSString).lastPathComponent
     return [DayOneMedia(id: id, kind: .photo, fileName: fileName, order: 0, path: path, md5: nil)]

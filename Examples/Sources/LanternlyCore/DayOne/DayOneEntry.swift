@@ -5,6 +5,15 @@ package struct DayOneEntry: Hashable, Sendable {
   package var media: [DayOneMedia]
   /// What notes call the entry.
   package var label: String
+  /// What of it was not as it should be.
+  package var notes: [ImportNote] = []
+}
+
+/// One after another of what an export holds.
+package enum ImportItem: Hashable, Sendable {
+  case entry(DayOneEntry)
+  /// Something that is no entry, or none that can be taken.
+  case note(ImportNote)
 }
 
 /// A file that an exported entry names.
@@ -27,6 +36,8 @@ package enum ImportNote: Hashable, Sendable {
   case dateIsUnreadable(entry: String)
   case entryAppearsTwice(entry: String)
   case entryIsUnreadable(file: String, reason: String)
+  /// A text in it is none: half of a surrogate pair, or bytes that are not UTF-8.
+  case textIsBroken(entry: String, key: String)
   case fileIsNoJournal(file: String)
   case entryHasNoText(entry: String)
   case zoneIsUnknown(entry: String, zone: String)
@@ -41,7 +52,7 @@ package enum ImportNote: Hashable, Sendable {
   package var isSkip: Bool {
     switch self {
     case .entryIsNoObject, .entryHasNoDate, .dateIsUnreadable, .entryAppearsTwice, .entryIsUnreadable,
-      .fileIsNoJournal:
+      .textIsBroken, .fileIsNoJournal:
       true
     case .entryHasNoText, .zoneIsUnknown, .valueIsUnreadable, .mediaFileIsMissing, .mediaFileIsEmpty,
       .mediaFileDiffers, .mediaFileIsUnreadable, .linkIsUnknown, .entryIsTooLong:
@@ -49,13 +60,11 @@ package enum ImportNote: Hashable, Sendable {
     }
   }
 
-  /// The entry of which the note tells how it was taken in, which says nothing where it was not.
-  var takenEntry: String? {
+  /// Whether the note tells how an entry was taken in, which says nothing where it was not.
+  var isAboutTaking: Bool {
     switch self {
-    case .entryHasNoText(let entry), .zoneIsUnknown(let entry, _), .valueIsUnreadable(let entry, _),
-      .entryIsTooLong(let entry):
-      entry
-    default: nil
+    case .entryHasNoText, .zoneIsUnknown, .valueIsUnreadable, .entryIsTooLong: true
+    default: false
     }
   }
 }
@@ -64,7 +73,8 @@ package enum ImportNote: Hashable, Sendable {
 package enum ImportError: Error, Hashable {
   case notFound(String)
   case unreadable(FileError)
-  case brokenJSON(file: String, reason: String)
+  /// At a line and a column, in bytes, both from 1.
+  case brokenJSON(file: String, line: Int, column: Int)
   case notAnExport(String)
   case brokenArchive(file: String, reason: String)
   case unsafeArchive(file: String, name: String)

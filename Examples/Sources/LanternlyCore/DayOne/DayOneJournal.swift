@@ -5,13 +5,15 @@ struct DayOneJournal {
   private let file: String
   private let folders: [Attachment.Kind: MediaFolder]
 
-  init(file: String, folder: String) {
+  init(file: String, folders: [Attachment.Kind: MediaFolder]) {
     self.file = file
-    folders = [
-      .photo: MediaFolder("\(folder)/photos"), .video: MediaFolder("\(folder)/videos"),
-      .audio: MediaFolder("\(folder)/audios"), .pdf: MediaFolder("\(folder)/pdfs"),
-    ]
+    self.folders = folders
   }
+
+  /// Where the app keeps the files of each kind, below the folder of the journal.
+  static let folderNames: [Attachment.Kind: String] = [
+    .photo: "photos", .video: "videos", .audio: "audios", .pdf: "pdfs",
+  ]
 
   private static let shapes: [(key: String, shape: LooseObject.Shape)] = [
     ("uuid", .string), ("creationDate", .moment), ("modifiedDate", .moment), ("timeZone", .string),
@@ -19,51 +21,79 @@ struct DayOneJournal {
     ("videos", .objects), ("audios", .objects), ("pdfAttachments", .objects), ("creationDevice", .string),
   ]
 
-  /// `nil` if the entry has no date that can be read, which goes into the notes.
+  /// The keys of an entry that are read; the others are passed over.
+  static let keys = Set(shapes.map(\.key) + ["text", "richText", LanternlyMark.key])
+
+  /// What tells one entry from another, and an older version of it from a newer one.
+  struct Identity {
+    var uuid: String
+    var label: String
+    var created: Moment
+    var modified: Moment
+    var id: EntryID { EntryID.imported(uuid: uuid) }
+  }
+
   /// - Parameter position: The entry's number in the file, from 1.
-  func entry(_ object: LooseObject, position: Int, notes: inout [ImportNote]) -> DayOneEntry? {
+  /// - Returns: A note if there is none, for want of a date that can be read or because a text in it is broken.
+  func identity(_ object: LooseObject, position: Int) -> Result<Identity, Refusal> {
     let label = object.string("uuid") ?? object.string("creationDate") ?? "\(position) (\(file))"
-    guard let created = object.moment("creationDate") ?? object.moment("modifiedDate") else {
+    let texts = Self.shapes.map(\.key) + (object.text("text") == nil ? ["text", "richText"] : [])
+    if let key = object.brokenText(in: texts) { return .failure(Refusal(.textIsBroken(entry: label, key: key))) }
+    let zone = Self.zone(object).name
+    guard let created = object.moment("creationDate", in: zone) ?? object.moment("modifiedDate", in: zone) else {
       let isGiven = object.isGiven("creationDate") || object.isGiven("modifiedDate")
-      notes.append(isGiven ? .dateIsUnreadable(entry: label) : .entryHasNoDate(entry: label))
-      return nil
+      return .failure(Refusal(isGiven ? .dateIsUnreadable(entry: label) : .entryHasNoDate(entry: label)))
     }
-    for key in object.unreadable(Self.shapes) { notes.append(.valueIsUnreadable(entry: label, key: key)) }
-    let modified = object.moment("modifiedDate") ?? created
     let uuid = object.string("uuid") ?? Digest.sha256("\(created.milliseconds)\0\(object.text("text") ?? "")")
-    let id = EntryID.imported(uuid: uuid)
-    let zone = Self.zone(object, label: label, notes: &notes)
+    return .success(
+      Identity(
+        uuid: uuid, label: label, created: created, modified: object.moment("modifiedDate", in: zone) ?? created))
+  }
+
+  struct Refusal: Error {
+    var note: ImportNote
+    init(_ note: ImportNote) { self.note = note }
+  }
+
+  func entry(_ object: LooseObject, _ identity: Identity) throws -> DayOneEntry {
+    let label = identity.label
+    let mark = LanternlyMark(object)
+    var notes = object.unreadable(Self.shapes).map { ImportNote.valueIsUnreadable(entry: label, key: $0) }
+    let (zone, unknown) = Self.zone(object)
+    if let unknown { notes.append(.zoneIsUnknown(entry: label, zone: unknown)) }
     var entry = Entry(
-      text: "", written: Written(moment: created, zone: zone), edited: EditTimes(all: modified))
-    let media = self.media(object, entry: id, label: label, notes: &notes)
-    entry.text = Self.text(object, id: id, media: media, label: label, notes: &notes)
+      text: "", written: Written(moment: identity.created, zone: zone), edited: EditTimes(all: identity.modified))
+    let media = try self.media(object, entry: identity.id, label: label, isOurs: mark != nil, notes: &notes)
+    entry.text = Self.text(object, id: identity.id, media: media, label: label, isOurs: mark != nil, notes: &notes)
     entry.isStarred = object.bool("starred")
     for tag in object.strings("tags") {
       let name = tag.trimmingCharacters(in: .whitespacesAndNewlines)
-      if !name.isEmpty { entry.tags[name] = modified }
+      if !name.isEmpty { entry.tags[name] = identity.modified }
     }
-    entry.place = object.object("location").map { Self.place($0, label: label, notes: &notes) }
+    let place = object.object("location").map { Self.place($0, label: label, notes: &notes) }
+    entry.place = place == Place() ? nil : place
     entry.weather = object.object("weather").map { Self.weather($0, label: label, notes: &notes) }
     entry.device = object.string("creationDevice") ?? ""
-    entry.origin = Origin(source: "dayone:" + uuid, modified: modified)
-    return DayOneEntry(id: id, entry: entry, media: media.map(\.media), label: label)
+    entry.mood = mark?.mood
+    entry.origin = Origin(source: "dayone:" + identity.uuid, modified: identity.modified)
+    return DayOneEntry(id: identity.id, entry: entry, media: media.map(\.media), label: label, notes: notes)
   }
 
-  private static func zone(_ object: LooseObject, label: String, notes: inout [ImportNote]) -> String {
+  /// The zone that the entry names; and that name, if no such zone is known here.
+  private static func zone(_ object: LooseObject) -> (name: String, unknown: String?) {
     let written = object.string("timeZone")
     let place = object.object("location")?.string("timeZoneName")
     // One exporter escapes the slash twice.
     for case .some(let name) in [written, place] {
       let plain = name.replacingOccurrences(of: "\\", with: "")
-      if Zone.exists(plain) { return plain }
+      if Zone.exists(plain) { return (plain, nil) }
     }
-    if let written { notes.append(.zoneIsUnknown(entry: label, zone: written)) }
-    return "GMT"
+    return ("GMT", written)
   }
 
   private static func text(
     _ object: LooseObject, id: EntryID, media: [(identifier: String, media: DayOneMedia)], label: String,
-    notes: inout [ImportNote]
+    isOurs: Bool, notes: inout [ImportNote]
   ) -> String {
     let targets = media.map { ($0.identifier, ($0.media.id, $0.media.kind)) }
     var converter = DayOneText(entry: id, targets: Dictionary(targets, uniquingKeysWith: { first, _ in first }))
@@ -72,7 +102,7 @@ struct DayOneJournal {
       notes.append(.entryHasNoText(entry: label))
       return ""
     }
-    let text = converter.convert(source, hasEscapes: plain != nil)
+    let text = converter.convert(source, hasEscapes: plain != nil && !isOurs)
     for identifier in converter.unknown { notes.append(.linkIsUnknown(entry: label, media: identifier)) }
     return text
   }
@@ -82,19 +112,19 @@ struct DayOneJournal {
   ]
 
   private func media(
-    _ object: LooseObject, entry: EntryID, label: String, notes: inout [ImportNote]
-  ) -> [(identifier: String, media: DayOneMedia)] {
+    _ object: LooseObject, entry: EntryID, label: String, isOurs: Bool, notes: inout [ImportNote]
+  ) throws -> [(identifier: String, media: DayOneMedia)] {
     var found: [(identifier: String, media: DayOneMedia)] = []
     var names: Set<AttachmentID> = []
     for (key, kind) in Self.lists {
       for (position, value) in (object.array(key) ?? []).enumerated() {
         guard let description = LooseObject(value) else { continue }
         let identifier = description.string("identifier") ?? description.string("md5") ?? "\(key)-\(position)"
-        let id = AttachmentID.imported(entry: entry, identifier: identifier)
+        let id = isOurs ? AttachmentID(identifier) : .imported(entry: entry, identifier: identifier)
         guard names.insert(id).inserted else { continue }
         let md5 = description.string("md5")
         let shown = description.string("filename", "pdfName", "title")
-        let path = folders[kind]?.file(md5, identifier, shown)
+        let path = try folders[kind]?.file(md5, identifier, shown)
         if path == nil { notes.append(.mediaFileIsMissing(entry: label, media: shown ?? md5 ?? identifier)) }
         let fileName = Self.fileName(shown: shown, path: path, identifier: identifier)
         let order = description.int("orderInEntry") ?? Int.max
@@ -161,12 +191,13 @@ struct DayOneJournal {
 }
 
 extension Place {
-  /// Takes coordinates that lie on the Earth.
+  /// Takes coordinates that lie on the Earth. Exporters write other things where there is no place: the largest number, a
+  /// text, `null`.
   /// - Returns: Whether they do, or there are none.
   mutating func setCoordinates(of object: LooseObject, _ latitudeKey: String, _ longitudeKey: String) -> Bool {
-    guard object.isGiven(latitudeKey) || object.isGiven(longitudeKey) else { return true }
-    guard let latitude = object.double(latitudeKey), let longitude = object.double(longitudeKey), abs(latitude) <= 90,
-      abs(longitude) <= 180
+    guard object.has(latitudeKey) || object.has(longitudeKey) else { return true }
+    guard let latitude = object.plainNumber(latitudeKey), let longitude = object.plainNumber(longitudeKey),
+      abs(latitude) <= 90, abs(longitude) <= 180
     else { return false }
     (self.latitude, self.longitude) = (latitude, longitude)
     return true

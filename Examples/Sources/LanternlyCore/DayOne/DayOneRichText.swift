@@ -1,10 +1,9 @@
-import Foundation
-
 /// The text of an entry that came with its formatting only.
 enum DayOneRichText {
   /// The words, headings and embedded objects as Markdown; `nil` if it is not Day One's JSON.
   static func plain(_ richText: String) -> String? {
-    guard let value = try? JSONSerialization.jsonObject(with: Data(richText.utf8)),
+    var room = LooseValue.bytesMax
+    guard let value = try? LooseValue(JSONReader(Array(richText.utf8)), room: &room),
       let contents = LooseObject(value)?.array("contents")
     else { return nil }
     var result = ""

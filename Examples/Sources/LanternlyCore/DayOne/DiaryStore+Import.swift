@@ -7,11 +7,30 @@ package struct ImportSummary: Hashable, Sendable {
   /// Edited or deleted here since, and not newer in the export.
   package var kept = 0
   package var attachments = 0
-  package var notes: [ImportNote] = []
-  /// The labels of entries that were added or updated.
-  var taken: Set<String> = []
+  package var skipped = Notes()
+  package var warnings = Notes()
+
+  /// What was met, all of it counted and the first of it listed.
+  package struct Notes: Hashable, Sendable {
+    package private(set) var count = 0
+    package private(set) var listed: [ImportNote] = []
+
+    static let listedMax = 1_000
+
+    mutating func add(_ note: ImportNote) {
+      count += 1
+      if listed.count < Self.listedMax { listed.append(note) }
+    }
+  }
 
   package init() {}
+
+  mutating func add(_ note: ImportNote) {
+    if note.isSkip { skipped.add(note) } else { warnings.add(note) }
+  }
+
+  /// Entries that were looked at.
+  package var entries: Int { added + updated + unchanged + kept }
 }
 
 extension DiaryStore {
@@ -20,29 +39,42 @@ extension DiaryStore {
 
   /// Takes in the entries of an export. Names follow from the export, so importing it again, here or on another device,
   /// changes nothing.
-  package func take(_ export: DayOneExport, at now: Moment) throws -> ImportSummary {
+  /// - Parameter telling: Told now and then what was done so far.
+  package func take(
+    _ export: DayOneExport, at now: Moment, telling: (ImportSummary) -> Void = { _ in }
+  ) throws -> ImportSummary {
     var summary = ImportSummary()
-    summary.notes = export.notes
-    var rest = export.entries[...]
-    while !rest.isEmpty {
-      let batch = rest.prefix(Self.importBatchMax)
-      rest = rest.dropFirst(batch.count)
-      let ready = try adoptMedia(of: Array(batch), notes: &summary.notes)
-      let before = summary
-      summary = try write { rows in
-        var summary = before
-        for (entry, attachments) in ready { try rows.take(entry, attachments, at: now, summary: &summary) }
-        return summary
+    var batch: [DayOneEntry] = []
+    try export.forEach { item in
+      switch item {
+      case .note(let note): summary.add(note)
+      case .entry(let entry):
+        batch.append(entry)
+        if batch.count < Self.importBatchMax { return }
+        try take(batch, at: now, summary: &summary)
+        batch = []
+        telling(summary)
       }
     }
-    let taken = summary.taken
-    summary.notes.removeAll { note in note.takenEntry.map { !taken.contains($0) } ?? false }
+    try take(batch, at: now, summary: &summary)
+    telling(summary)
     return summary
+  }
+
+  func take(_ batch: [DayOneEntry], at now: Moment, summary: inout ImportSummary) throws {
+    if batch.isEmpty { return }
+    let ready = try adoptMedia(of: batch, summary: &summary)
+    let before = summary
+    summary = try write { rows in
+      var summary = before
+      for (entry, attachments) in ready { try rows.take(entry, attachments, at: now, summary: &summary) }
+      return summary
+    }
   }
 
   /// Copies the files that are not in the diary yet; none is ever held whole.
   private func adoptMedia(
-    of entries: [DayOneEntry], notes: inout [ImportNote]
+    of entries: [DayOneEntry], summary: inout ImportSummary
   ) throws -> [(DayOneEntry, [Attachment])] {
     var wanted: [(entry: Int, media: DayOneMedia, path: String)] = []
     for (index, entry) in entries.enumerated() {
@@ -57,13 +89,13 @@ extension DiaryStore {
       let label = entry.label
       switch result {
       case .success(let stored):
-        if let note = Self.note(on: stored, of: media, label: label) { notes.append(note) }
+        if let note = Self.note(on: stored, of: media, label: label) { summary.add(note) }
         ready[file.entry].1.append(
           Attachment(
             id: media.id, entry: entry.id, kind: media.kind, fileName: media.fileName, order: media.order,
             byteCount: stored.byteCount, sha256: stored.sha256))
       case .failure(let error) where error.path == file.path:
-        notes.append(.mediaFileIsUnreadable(entry: label, media: media.fileName))
+        summary.add(.mediaFileIsUnreadable(entry: label, media: media.fileName))
       // The diary's own disk.
       case .failure(let error): throw error
       }
@@ -86,7 +118,10 @@ extension DiaryRows {
   ) throws {
     let id = exported.id
     let local = try entry(id)
-    switch decision(for: exported.entry, over: local) {
+    let decision = decision(for: exported.entry, over: local)
+    let isTaken = decision == .add || decision == .update
+    for note in exported.notes where isTaken || !note.isAboutTaking { summary.add(note) }
+    switch decision {
     case .add: summary.added += 1
     case .update: summary.updated += 1
     case .unchanged:
@@ -100,8 +135,7 @@ extension DiaryRows {
       for attachment in attachments where !shown.contains(attachment) { touchedFiles.insert(attachment.sha256) }
       return try add(shown, at: now, summary: &summary)
     }
-    summary.taken.insert(exported.label)
-    if exported.entry.isTooLongToSync { summary.notes.append(.entryIsTooLong(entry: exported.label)) }
+    if exported.entry.isTooLongToSync { summary.add(.entryIsTooLong(entry: exported.label)) }
     try put(id, exported.entry, reason: .imported, at: now)
     try begin(id, from: exported.entry)
     try enqueue(id, at: now)
@@ -121,6 +155,8 @@ extension DiaryRows {
 
   private func decision(for exported: Entry, over local: Entry?) -> Decision {
     guard let local else { return .add }
+    // Also an entry written here that comes back from an export of this diary.
+    if exported.modified == local.modified { return .unchanged }
     let imported = local.origin?.modified ?? .never
     if exported.modified <= imported { return local.modified > imported ? .keep : .unchanged }
     return exported.modified > local.modified ? .update : .keep

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The name of an entry's record: 32 hex digits.
 package struct EntryID: Hashable, Comparable, Sendable {
   package let name: String
@@ -67,15 +69,42 @@ package struct Entry: Hashable, Sendable, Codable {
 
   package var isTooLongToSync: Bool { text.utf8.count > Self.textBytesMax }
 
-  /// The first line that says something, without Markdown's signs; the first line as it is where there are only signs.
+  /// The first line that says something, without Markdown's signs and with the words of links only; the first line as it is
+  /// where there are only signs.
   package var title: String {
     var signs = ""
-    for line in text.split(whereSeparator: \.isNewline) where !line.hasPrefix("![") {
+    var rest = text[...]
+    while !rest.isEmpty {
+      let end = rest.firstIndex(where: \.isNewline)
+      let line = Self.withoutLinks(rest[..<(end ?? rest.endIndex)])
+      rest = end.map { rest[rest.index(after: $0)...] } ?? ""
       let words = line.drop { "#>-* ".contains($0) }.filter { !"*`\u{200B}".contains($0) }
-      if !words.isEmpty { return String(words) }
+      if words.contains(where: { !$0.isWhitespace }) { return words.trimmingCharacters(in: .whitespaces) }
       if signs.isEmpty { signs = line.filter { !$0.isWhitespace && $0 != "\u{200B}" } }
     }
     return signs
+  }
+
+  /// `![view](attachment:…)` and `[view](https://…)` become `view`.
+  private static func withoutLinks(_ line: Substring) -> Substring {
+    guard line.contains("](") else { return line }
+    var result = ""
+    var rest = line
+    while let open = rest.firstIndex(of: "[") {
+      let words = rest[rest.index(after: open)...]
+      guard let middle = words.firstRange(of: "]("), let close = words[middle.upperBound...].firstIndex(of: ")"),
+        !words[..<middle.lowerBound].contains("[")
+      else {
+        result += rest[...open]
+        rest = words
+        continue
+      }
+      let before = rest[..<open]
+      result += before.hasSuffix("!") ? before.dropLast() : before
+      result += words[..<middle.lowerBound]
+      rest = words[words.index(after: close)...]
+    }
+    return (result + rest)[...]
   }
 
   /// The entry without its content, as its record stays after a deletion.

@@ -52,6 +52,16 @@ extension Moment {
     milliseconds = (local.secondsSince1970 - Int64(offset)) * 1000 + Int64(fraction)
   }
 
+  /// Reads `2004-10-13`: noon of that day on the clocks of a zone.
+  package init?(day text: String, in zone: String) {
+    var scanner = DigitScanner(text)
+    guard let year = scanner.number(digits: 4), scanner.skip("-"), let month = scanner.number(digits: 2),
+      scanner.skip("-"), let day = scanner.number(digits: 2), scanner.isAtEnd,
+      let local = LocalTime(year: year, month: month, day: day, hour: 12)
+    else { return nil }
+    self = Zone.moment(of: local, in: zone)
+  }
+
   /// `2004-10-13T00:38:16.000Z`, as scripts want it.
   package var iso8601: String {
     let local = LocalTime(secondsSince1970: milliseconds.floored(by: 1000))

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// When and where on the clock an entry was written. The day of an entry is that of its own zone, not of the reader's.
 package struct Written: Hashable, Sendable, Codable {
@@ -20,11 +21,24 @@ package struct Written: Hashable, Sendable, Codable {
 
 /// Time zones by name.
 package enum Zone {
-  package static func exists(_ name: String) -> Bool { TimeZone(identifier: name) != nil }
+  package static func exists(_ name: String) -> Bool { known(name) != nil }
 
   package static func offsetSeconds(_ name: String, at secondsSince1970: Int64) -> Int {
     let date = Date(timeIntervalSince1970: Double(secondsSince1970))
-    return TimeZone(identifier: name)?.secondsFromGMT(for: date) ?? 0
+    return known(name)?.secondsFromGMT(for: date) ?? 0
+  }
+
+  /// Finding a zone by its name reads a file, and a diary has few zones and many entries.
+  private static let found = Mutex<[String: TimeZone?]>([:])
+  private static let foundMax = 1_000
+
+  private static func known(_ name: String) -> TimeZone? {
+    found.withLock { found in
+      if let zone = found[name] { return zone }
+      let zone = TimeZone(identifier: name)
+      if found.count < foundMax { found[name] = .some(zone) }
+      return zone
+    }
   }
 
   /// The moment at which clocks of a zone show a time; the first of two in autumn. A time that clocks pass over in spring

@@ -66,6 +66,8 @@ package struct AttachmentFiles: Sendable {
   private func copy(_ source: String, to target: String) throws(FileError) -> Stored {
     let input = try FileHandleOwned(reading: source)
     let output = try FileHandleOwned(creating: target)
+    // What nobody holds was left by a process that is gone.
+    flock(output.descriptor, LOCK_SH)
     var sha256 = Digest(.sha256)
     var md5 = Digest(.md5)
     var total: Int64 = 0

@@ -43,7 +43,7 @@ package struct DiaryHome: Sendable {
   static func draftPrefix(of id: EntryID) -> String { "entry-\(id.name.prefix(8))" }
 
   /// A new name below `tmp`, on the same file system as the attachments.
-  package func scratch(_ prefix: String) -> String {
+  func scratch(_ prefix: String) -> String {
     "\(temporary)/\(prefix)-\(UUID().uuidString.lowercased())"
   }
 }

@@ -62,8 +62,21 @@ struct FileHandleOwned: ~Copyable {
 
   deinit { close(descriptor) }
 
+  /// The descriptor, which the caller closes.
+  consuming func released() -> Int32 {
+    let descriptor = descriptor
+    discard self
+    return descriptor
+  }
+
   /// Fills the buffer as far as the file goes; 0 at its end.
   func read(into buffer: UnsafeMutableRawBufferPointer, path: String) throws(FileError) -> Int {
+    try Self.read(descriptor, into: buffer, path: path)
+  }
+
+  static func read(
+    _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, path: String
+  ) throws(FileError) -> Int {
     while true {
       let count = Foundation.read(descriptor, buffer.baseAddress, buffer.count)
       if count >= 0 { return count }

@@ -2,21 +2,23 @@
 package enum Text: String, CaseIterable, Sendable {
   // Dates and counts.
   case weekdays, months, dateTime, oneEntry, manyEntries, oneAttachment, manyAttachments
+  case oneDay, manyDays, oneHour, manyHours, oneMinute, manyMinutes, oneSecond, manySeconds, twoParts
 
   // Listings.
   case nothingFound, emptyDiary, noTitle, tagsLine, moodLine, weatherLine, placeLine, writtenIn, deviceLine
-  case attachmentsHead, attachmentHere, attachmentNotHere, copyLine
+  case attachmentsHead, attachmentHere, attachmentNotHere, attachmentMissing, copyLine
   case versionsHead, noVersions, versionLine
   case reasonEdited, reasonReceived, reasonMerged, reasonDeleted, reasonImported, reasonResolved
 
   // Edits.
   case entryAdded, entryChanged, entryUnchanged, entryDeleted, emptyTextDropped
   case emptyTextRefused, textIsTooLong, editorLeftNothing
-  case noEditor, editorFailed, draftIsKept, textIsNotUTF8, fileIsUnreadable
+  case noEditor, editorFailed, draftIsKept, draftIsLeft, textIsNotUTF8, fileIsUnreadable
 
   // Imports.
   case importDone, importUpdated, importUnchanged, importKept, importSkipped, importWarnings
   case noteIsNoObject, noteHasNoDate, noteDateUnreadable, noteTooLong, noteAppearsTwice, noteIsUnreadable,
+    noteTextBroken,
     noteIsNoJournal, noteHasNoText
   case noteZoneUnknown, noteValueUnreadable, noteMediaMissing, noteMediaEmpty, noteMediaDiffers, noteMediaUnreadable,
     noteLinkUnknown
@@ -25,6 +27,7 @@ package enum Text: String, CaseIterable, Sendable {
 
   // Syncing.
   case syncDone, syncSent, syncReceived, syncWaiting, syncFailed, syncNoAccount, syncPurged, syncBusy, syncRefused
+  case syncRefusedMany
   case attachmentsMissing, moreChanges, serverAsksToWait, recordIsTooLong
   case errorNetwork, errorBusy, errorNoAccount, errorAccount, errorQuota, errorTooLarge, errorKeyMissing, errorOther
   case watchStarted, watchEnded, watchOffline, watchOnline
@@ -32,12 +35,13 @@ package enum Text: String, CaseIterable, Sendable {
   case changeAttachmentArrived, changeAttachmentRemoved, changeSent
 
   // Status.
-  case statusNever, statusSynced, statusPending, statusIncomplete, statusUnfinished, statusAttention, statusNoAccount,
+  case statusNever, statusSynced, statusPending, statusIncomplete, statusUnfinished, statusFirstSync, statusAttention,
+    statusNoAccount,
     statusPurged,
     statusRunning
   case statusEntries, statusPendingCounts, statusLastSuccess, statusLastSuccessNever, statusLastError, statusNextTry
   case statusNextTryByHand
-  case statusLocked, statusConflicts, statusClockSkew, statusRecordRefused, statusHome
+  case statusLocked, statusConflicts, statusClockAhead, statusClockBehind, statusRecordRefused, statusHome
 
   // Conflicts.
   case noConflicts, conflictTexts, conflictTextOf, conflictHowTexts, conflictDeletion, conflictValue, conflictHowNote

@@ -2,13 +2,20 @@
 package struct Texts: Sendable {
   package var table: [Text: String]
   package var code: String
+  /// How the program is called where a text tells what to type: with the folder, if one was named.
+  package var program = "lanternly"
+
+  package init(table: [Text: String], code: String) {
+    self.table = table
+    self.code = code
+  }
 
   package static let english = Texts(table: englishTable, code: "en")
   package static let spanish = Texts(table: spanishTable, code: "es")
 
   package static func of(languageCode: String) -> Texts { languageCode == "es" ? .spanish : .english }
 
-  /// The text with `{0}`, `{1}` … replaced.
+  /// The text with `{0}`, `{1}` … replaced, and `{p}` by the program.
   package func callAsFunction(_ text: Text, _ values: String...) -> String { filled(text, values) }
 
   package func filled(_ text: Text, _ values: [String]) -> String {
@@ -19,17 +26,23 @@ package struct Texts: Sendable {
     while let open = rest.firstIndex(of: "{") {
       result += rest[..<open]
       rest = rest[open...]
-      guard let close = rest.firstIndex(of: "}"), let index = Int(rest[rest.index(after: open)..<close]),
-        index < values.count
+      guard let close = rest.firstIndex(of: "}"),
+        let value = value(of: rest[rest.index(after: open)..<close], among: values)
       else {
         result += "{"
         rest = rest.dropFirst()
         continue
       }
-      result += values[index]
+      result += value
       rest = rest[rest.index(after: close)...]
     }
     return result + rest
+  }
+
+  private func value(of name: Substring, among values: [String]) -> String? {
+    if name == "p" { return program }
+    guard let index = Int(name), values.indices.contains(index) else { return nil }
+    return values[index]
   }
 
   /// The text for one, or that for any other number.

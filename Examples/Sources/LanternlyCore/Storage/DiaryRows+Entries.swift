@@ -12,6 +12,8 @@ package struct StoredEntry: Hashable, Sendable {
   package var sent: Entry?
   /// What other devices may have begun from too: what an import gave, or a merge that kept two texts.
   package var beginning: Entry?
+  /// How many attachments are its own, where that was asked for.
+  package var attachmentCount = 0
 }
 
 /// A version of an entry that another one replaced here.
@@ -35,16 +37,16 @@ extension DiaryRows {
       "SELECT fields, ancestor, system_fields, changed_at, sent, imported FROM entry WHERE name = ?", id.name
     ) { row in
       StoredEntry(
-        id: id, entry: try StoredJSON.value(row.text(0)),
-        ancestor: try row.optionalText(1).map { try StoredJSON.value($0) },
+        id: id, entry: try Entry(stored: row.blob(0)),
+        ancestor: try row.optionalBlob(1).map { try Entry(stored: $0) },
         systemFields: row.optionalBlob(2), changedAt: row.optionalInt64(3).map { Moment(milliseconds: $0) },
-        sent: try row.optionalText(4).map { try StoredJSON.value($0) },
-        beginning: try row.optionalText(5).map { try StoredJSON.value($0) })
+        sent: try row.optionalBlob(4).map { try Entry(stored: $0) },
+        beginning: try row.optionalBlob(5).map { try Entry(stored: $0) })
     }
   }
 
   func entry(_ id: EntryID) throws -> Entry? {
-    try connection.first("SELECT fields FROM entry WHERE name = ?", id.name) { try StoredJSON.value($0.text(0)) }
+    try connection.first("SELECT fields FROM entry WHERE name = ?", id.name) { try Entry(stored: $0.blob(0)) }
   }
 
   /// Writes what the device shows; what the server acknowledged stays. The version before is kept.
@@ -101,7 +103,7 @@ extension DiaryRows {
       "SELECT number, fields, reason, replaced_at FROM version WHERE entry = ? ORDER BY number", id.name
     ) { row in
       StoredVersion(
-        number: row.int64(0), entry: try StoredJSON.value(row.text(1)),
+        number: row.int64(0), entry: try Entry(stored: row.blob(1)),
         reason: StoredVersion.Reason(rawValue: row.text(2)) ?? .edited,
         replacedAt: Moment(milliseconds: row.int64(3)))
     }

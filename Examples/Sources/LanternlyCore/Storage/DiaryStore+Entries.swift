@@ -23,14 +23,11 @@ package struct EntryFilter: Sendable {
       if let until, time >= until.secondsSince1970 { return false }
     }
     if words.isEmpty { return true }
-    let text = Self.folded(([entry.text, entry.place?.line ?? ""] + entry.tagNames).joined(separator: "\n"))
-    return words.allSatisfy { text.contains(Self.folded($0)) }
-  }
-
-  // Zero-width spaces stand around emphasis in imported texts.
-  package static func folded(_ text: String) -> String {
-    text.replacingOccurrences(of: "\u{200B}", with: "")
-      .folding(options: [.caseInsensitive, .diacriticInsensitive], locale: nil)
+    var text = Folding()
+    text.add(entry.text)
+    if let place = entry.place { text.add(place.line) }
+    for tag in entry.tagNames { text.add(tag) }
+    return words.allSatisfy { text.contains(Folding($0)) }
   }
 }
 
@@ -44,24 +41,39 @@ package enum EntryLookup: Hashable, Sendable {
 extension DiaryStore {
   /// Entries that are not deleted, the latest first.
   package func entries(_ filter: EntryFilter = EntryFilter()) throws -> [StoredEntry] {
+    var found: [StoredEntry] = []
+    try forEachEntry(filter) { stored, _ in found.append(stored) }
+    return found
+  }
+
+  /// The same one by one, in the memory of one. `body` may use the rows, and not the store.
+  func forEachEntry(_ filter: EntryFilter = EntryFilter(), _ body: (StoredEntry, DiaryRows) throws -> Void) throws {
     try read { rows in
-      var found: [StoredEntry] = []
+      var count = 0
       // No clock is a day ahead of GMT or behind it.
       let since = filter.since.map { Moment(seconds: $0.secondsSince1970 - 86400).milliseconds } ?? .min
       let until = filter.until.map { Moment(seconds: $0.secondsSince1970 + 86400).milliseconds } ?? .max
       let statement = try rows.connection.statement(
         """
-        SELECT name, fields FROM entry WHERE deleted = 0 AND written >= ? AND written < ?
-        ORDER BY written DESC, name
+        SELECT name, fields, (SELECT count(*) FROM attachment a WHERE a.entry = e.name) FROM entry e
+        WHERE deleted = 0 AND written >= ? AND written < ? ORDER BY written DESC, name
         """)
       try statement.bind([since, until])
       try statement.forEach { row in
-        let entry: Entry = try StoredJSON.value(row.text(1))
-        if filter.admits(entry) { found.append(StoredEntry(id: EntryID(row.text(0)), entry: entry)) }
-        return filter.limit.map { found.count < $0 } ?? true
+        let entry = try Entry(stored: row.blob(1))
+        if filter.admits(entry) {
+          count += 1
+          var stored = StoredEntry(id: EntryID(row.text(0)), entry: entry)
+          stored.attachmentCount = row.int(2)
+          try body(stored, rows)
+        }
+        return filter.limit.map { count < $0 } ?? true
       }
-      return found
     }
+  }
+
+  package func isEmpty() throws -> Bool {
+    try read { try $0.connection.first("SELECT 1 FROM entry WHERE deleted = 0 LIMIT 1") { $0.int(0) } == nil }
   }
 
   package func stored(_ id: EntryID) throws -> StoredEntry? { try read { try $0.stored(id) } }

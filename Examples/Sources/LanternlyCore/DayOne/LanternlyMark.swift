@@ -1,0 +1,13 @@
+/// What Lanternly adds to an entry in the JSON that it exports: what Day One has no key for, and that text and names stand there as
+/// they are.
+struct LanternlyMark {
+  static let key = "lanternly"
+
+  var mood: Int?
+
+  /// `nil` for an entry of another program.
+  init?(_ object: LooseObject) {
+    guard let mark = object.object(Self.key), mark.string("id") != nil else { return nil }
+    mood = mark.int("mood")
+  }
+}
