@@ -25,6 +25,7 @@ let package = Package(
     .executable(name: "virga", targets: ["virga"]),
     .library(name: "CloudKit", targets: ["CloudKit"]),
     .library(name: "VirgaSQLite", targets: ["VirgaSQLite"]),
+    .library(name: "VirgaDevices", targets: ["VirgaDevices"]),
     .library(name: "VirgaCommandLine", targets: ["VirgaCommandLine"]),
   ],
   targets: [
@@ -55,6 +56,7 @@ let package = Package(
       "VirgaCloudKit",
       ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSync", "VirgaPredicates", "CCurl"]),
     module("CloudKit", ["VirgaCloudKit", "VirgaPredicates"]),
+    module("VirgaDevices", ["VirgaModel", "VirgaAuth", "VirgaCloudKit"]),
 
     // Programs.
     .executableTarget(

@@ -27,6 +27,7 @@ let package = Package(
         .product(name: "CloudKit", package: "virga"),
         .product(name: "VirgaSQLite", package: "virga"),
         .product(name: "VirgaCommandLine", package: "virga"),
+        .product(name: "VirgaDevices", package: "virga"),
       ],
       swiftSettings: strict),
     .executableTarget(name: "lanternly", dependencies: ["LanternlyCore"], swiftSettings: strict),

@@ -16,6 +16,7 @@ private let arrows: [String: Set<String>] = [
   "VirgaPredicates": ["VirgaModel"],
   "VirgaCloudKit": ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSync", "VirgaPredicates", "CCurl"],
   "CloudKit": ["VirgaCloudKit", "VirgaPredicates"],
+  "VirgaDevices": ["VirgaModel", "VirgaAuth", "VirgaCloudKit"],
   "virga": [
     "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP",
     "VirgaCloudKit", "VirgaCommandLine", "CLinux",
@@ -29,7 +30,9 @@ private let pureImports: Set<String> = ["FoundationEssentials", "Synchronization
 /// Files that take functions of mathematics from the C library, each by its name.
 private let mathematics: Set<String> = ["Location+Distance.swift"]
 
-private let clientTargets: Set<String> = ["VirgaSync", "VirgaPredicates", "VirgaCloudKit", "CloudKit"]
+private let clientTargets: Set<String> = [
+  "VirgaSync", "VirgaPredicates", "VirgaCloudKit", "CloudKit", "VirgaDevices",
+]
 private let serverTargets: Set<String> = ["VirgaServer", "VirgaServerSQLite", "VirgaHTTP"]
 
 @Suite struct ArrowTests {

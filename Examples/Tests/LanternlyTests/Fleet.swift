@@ -17,6 +17,7 @@ final class Fleet: Sendable {
   let folder = TemporaryFolder()
   private let server = Mutex<(process: Process?, url: String)>((nil, ""))
   private let environmentInUse = Mutex("development")
+  private let variables = Mutex<[String: String]>([:])
 
   init() throws { try startServer() }
 
@@ -89,7 +90,16 @@ final class Fleet: Sendable {
   func home(_ device: String) -> String { folder.path + "/" + device }
 
   func environment(_ device: String) -> [String: String] {
-    ["VIRGA_ENDPOINT": url, "VIRGA_HOME": home(device) + "/virga", "LC_ALL": "C", "VIRGA_ENVIRONMENT": environmentName]
+    let usual = [
+      "VIRGA_ENDPOINT": url, "VIRGA_HOME": home(device) + "/virga", "LC_ALL": "C", "VIRGA_ENVIRONMENT": environmentName,
+    ]
+    return usual.merging(overrides) { _, override in override }
+  }
+
+  /// Variables of all programs in place of the usual ones.
+  var overrides: [String: String] {
+    get { variables.withLock { $0 } }
+    set { variables.withLock { $0 = newValue } }
   }
 
   /// The server's environment that all devices use.
@@ -110,7 +120,7 @@ final class Fleet: Sendable {
     try BuiltProgram.start(program, words, environment: environment(device), output: output)
   }
 
-  private func run(_ program: String, _ words: [String], _ device: String) throws -> Result {
+  func run(_ program: String, _ words: [String], _ device: String) throws -> Result {
     try FileManager.default.createDirectory(atPath: home(device), withIntermediateDirectories: true)
     let log = folder.path + "/\(UUID().uuidString).out"
     let process = try start(program, words, device, output: log)

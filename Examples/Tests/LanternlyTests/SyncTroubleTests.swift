@@ -55,7 +55,7 @@ struct SyncTroubleTests {
       #expect(result.output.contains("Cannot be read here: 1 entry."), "\(result.output)")
     }
     let status = try fleet.lanternly("laptop", "status").output
-    #expect(status.contains("Not all of it is here yet.") && status.contains("virga account join CODE"), "\(status)")
+    #expect(status.contains("Not all of it is here yet.") && status.contains(" join CODE --replace"), "\(status)")
     #expect(try fleet.store("laptop").status().locked == 1)
 
     // Its own edit meets one that it cannot read, which has emptied nothing.

@@ -147,6 +147,11 @@ package actor AccountClient {
     return try await authorized("account/remove", AccountMessages.RemoveRequest(device: device))
   }
 
+  /// Gives a device of the account another name, which gets a number behind it if another device has it.
+  package func rename(_ device: DeviceID, to name: String) async throws -> AccountMessages.Description {
+    try await authorized("account/rename", AccountMessages.RenameRequest(device: device, name: Self.plainName(name)))
+  }
+
   /// Tokens of this account for programs that speak the web service.
   package func tokens(for container: ContainerID) async throws -> AccountMessages.Tokens {
     try await authorized("account/token", AccountMessages.TokenRequest(container: container))

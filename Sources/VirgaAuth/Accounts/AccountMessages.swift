@@ -83,7 +83,7 @@ package enum AccountMessages {
     }
   }
 
-  /// The answer to `GET account` and `POST account/remove`.
+  /// The answer to `GET account`, `POST account/remove` and `POST account/rename`.
   package struct Description: Codable, Hashable, Sendable {
     package struct Device: Codable, Hashable, Sendable {
       package var id: DeviceID
@@ -104,6 +104,8 @@ package enum AccountMessages {
     package var account: AccountID
     package var server: String
     package var devices: [Device]
+    /// The server's clock, from servers that tell it.
+    package var now: Timestamp?
 
     package init(account: AccountID, server: String, devices: [Device]) {
       self.account = account
@@ -116,6 +118,17 @@ package enum AccountMessages {
   package struct RemoveRequest: Codable, Hashable, Sendable {
     package var device: DeviceID
     package init(device: DeviceID) { self.device = device }
+  }
+
+  /// `POST account/rename`. A name that another device has gets a number behind it, which the answer shows.
+  package struct RenameRequest: Codable, Hashable, Sendable {
+    package var device: DeviceID
+    package var name: String
+
+    package init(device: DeviceID, name: String) {
+      self.device = device
+      self.name = name
+    }
   }
 
   /// `POST account/token`.

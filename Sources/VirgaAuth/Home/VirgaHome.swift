@@ -10,7 +10,7 @@ package import VirgaModel
 /// | `device.key.box` | the seed of the X25519 keys by which others seal something to the device |
 /// | `account.json` | one account for each server that the device knows |
 /// | `account-….keys` | the keys of an account's encrypted values |
-/// | `config.json` | settings that people write: `endpoint`, `containers`, `apiToken`, `webAuthToken` |
+/// | `config.json` | settings that people write: `endpoint`, `containers`, `certificateFile`, `apiToken`, `webAuthToken` |
 /// | `web-tokens.json` | the latest token of a user of Apple's service |
 ///
 /// Several processes may use one home at once: every file is replaced whole, and changes of `account.json` take turns.
@@ -24,8 +24,16 @@ package struct VirgaHome: Sendable {
     if let path = environment["VIRGA_HOME"], !path.isEmpty {
       self.init(path: path)
     } else {
-      self.init(path: (environment["HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? ".") + "/.virga")
+      self.init(path: Self.userFolder(environment) + "/.virga")
     }
+  }
+
+  /// `$HOME`; where that is not set, as in some services, what the password database says. Never the current folder, which
+  /// is another one the next time.
+  private static func userFolder(_ environment: [String: String]) -> String {
+    if let home = environment["HOME"], !home.isEmpty { return home }
+    guard let entry = getpwuid(getuid()), let folder = entry.pointee.pw_dir else { return "/" }
+    return String(cString: folder)
   }
 
   // MARK: Settings
@@ -35,12 +43,16 @@ package struct VirgaHome: Sendable {
     package var endpoint: String?
     /// Containers of the apps of this device; the first is the default one.
     package var containers: [ContainerID]?
+    /// The certificates of authorities that this device trusts, in PEM form, in place of the system's.
+    package var certificateFile: String?
     /// Of the default container at Apple's service, or at another that takes such tokens.
     package var apiToken: String?
     /// Of the user who has signed in there.
     package var webAuthToken: String?
 
-    fileprivate enum CodingKeys: String, CodingKey { case endpoint, containers, apiToken, webAuthToken }
+    fileprivate enum CodingKeys: String, CodingKey {
+      case endpoint, containers, certificateFile, apiToken, webAuthToken
+    }
 
     package init(endpoint: String? = nil, containers: [ContainerID]? = nil) {
       self.endpoint = endpoint
@@ -86,6 +98,13 @@ package struct VirgaHome: Sendable {
     if endpoint.isEmpty { endpoint = try config().endpoint ?? Self.defaultEndpoint }
     while endpoint.hasSuffix("/") { endpoint.removeLast() }
     return endpoint
+  }
+
+  /// Whose certificates are trusted: those in the file that `$VIRGA_CA_FILE` names, else in that of `config.json`; `nil` for
+  /// the system's.
+  package func certificateFile(environment: [String: String]) throws(SecureFileError) -> String? {
+    if let file = environment["VIRGA_CA_FILE"], !file.isEmpty { return file }
+    return try config().certificateFile
   }
 
   // MARK: Accounts

@@ -122,7 +122,8 @@ private enum Process {
       let settings = try ServiceSettings(environment: variables, program: program)
       let service = Service(
         endpoint: settings.endpoint, environment: settings.environment, home: settings.home,
-        transport: CurlTransport(), tokens: settings.tokens)
+        transport: CurlTransport(certificateFile: settings.certificateFile), tokens: settings.tokens,
+        deviceName: settings.deviceName)
       return (settings.defaultContainer, service)
     } catch {
       // Settings that cannot be read must not stop the app, which works without a server; and guessing another server

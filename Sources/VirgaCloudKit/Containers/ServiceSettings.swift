@@ -9,6 +9,8 @@ package import VirgaModel
 /// | home | `VIRGA_HOME`, `~/.virga` |
 /// | address | `VIRGA_ENDPOINT`, `config.json` in the home, `http://127.0.0.1:8787` |
 /// | tokens | `VIRGA_API_TOKEN` and `VIRGA_WEB_AUTH_TOKEN`, `config.json`; with them nothing of ours is sent |
+/// | trusted certificates | `VIRGA_CA_FILE`, `certificateFile` of `config.json`, the system's |
+/// | the device's name, which others of the account see | `VIRGA_DEVICE_NAME`, this machine's |
 /// | environment | `VIRGA_ENVIRONMENT`, the entitlements, development |
 /// | default container | `VIRGA_CONTAINER`, the first of the entitlements, the first of `config.json`, `iCloud.` and the program's name |
 ///
@@ -19,6 +21,8 @@ package struct ServiceSettings: Sendable {
   package var endpoint: String
   package var environment: VirgaModel.Environment
   package var defaultContainer: ContainerID
+  package var deviceName: String
+  package var certificateFile: String?
   /// For Apple's service, or another that knows no devices of ours.
   package var tokens: WebTokens?
 
@@ -27,6 +31,8 @@ package struct ServiceSettings: Sendable {
     func variable(_ name: String) -> String? { variables[name].flatMap { $0.isEmpty ? nil : $0 } }
     home = VirgaHome(environment: variables)
     endpoint = try home.endpoint(environment: variables)
+    certificateFile = try home.certificateFile(environment: variables)
+    deviceName = variable("VIRGA_DEVICE_NAME") ?? Service.hostName
     let entitlements = Entitlements(besideProgram: program)
     let environment = variable("VIRGA_ENVIRONMENT") ?? entitlements.environment
     self.environment = environment.flatMap { VirgaModel.Environment(rawValue: $0.lowercased()) } ?? .development

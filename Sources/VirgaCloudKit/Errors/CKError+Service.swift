@@ -26,6 +26,17 @@ extension CKError {
       self.init(.networkFailure, "Something between this device and the service refused the request (status 403).")
       return
     }
+    if answer.status == 413, !ServiceError.isOne(answer.body) {
+      self.init(
+        .limitExceeded,
+        userInfo: [
+          NSLocalizedDescriptionKey:
+            "A proxy in front of the service takes no request of this size (status 413). Raise its "
+            + "limit there: in nginx, client_max_body_size.",
+          Self.httpStatusKey: NSNumber(value: 413),
+        ])
+      return
+    }
     var error = ServiceError(decoding: answer.body, status: answer.status)
     if error.retryAfterSeconds == nil, answer.status == 429 || answer.status == 503 {
       error.retryAfterSeconds = answer[header: "Retry-After"].flatMap { Int($0) }.map(Self.wait)
@@ -95,6 +106,16 @@ extension CKError {
     switch error {
     case .unreachable(let reason): self.init(.networkUnavailable, server + reason)
     case .failed(let reason): self.init(.networkFailure, server + reason)
+    case .insecure(let failure):
+      let code: URLError.Code =
+        switch failure {
+        case .untrusted: .serverCertificateUntrusted
+        case .failed: .secureConnectionFailed
+        case .certificateFileUnusable: .clientCertificateRejected
+        }
+      self.init(
+        .networkFailure,
+        userInfo: [NSLocalizedDescriptionKey: server + failure.text, NSUnderlyingErrorKey: URLError(code)])
     case .responseLost(let reason): self.init(.serverResponseLost, server + reason)
     case .tooLarge: self.init(.limitExceeded, "The answer is too large; ask for less at once.")
     case .cancelled: self.init(.operationCancelled, "The task was cancelled.")

@@ -5,8 +5,13 @@ import Synchronization
 /// Requests by libcurl: any number at once on one thread of our own, over connections that are kept and used again.
 package final class CurlTransport: Transport {
   private let loop: CurlLoop
+  private let certificateFile: String?
 
-  package init() {
+  /// - Parameter certificateFile: The certificates of authorities that are trusted, in PEM form; the file that
+  ///   `$VIRGA_CA_FILE` names, or the system's, without one.
+  package init(certificateFile: String? = nil) {
+    let variable = ProcessInfo.processInfo.environment["VIRGA_CA_FILE"].flatMap { $0.isEmpty ? nil : $0 }
+    self.certificateFile = certificateFile ?? variable
     loop = CurlLoop()
     let loop = loop
     let thread = Thread { loop.run() }
@@ -17,7 +22,7 @@ package final class CurlTransport: Transport {
   deinit { loop.stop() }
 
   package func send(_ request: TransportRequest) async throws -> TransportResponse {
-    let transfer = Transfer(request)
+    let transfer = Transfer(request, certificateFile: certificateFile)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         transfer.continuation = continuation

@@ -24,9 +24,20 @@ final class Transfer: @unchecked Sendable {
   /// Bytes of a file that libcurl takes or gives at once.
   private static let streamBufferBytes = 1 << 18
 
-  init(_ request: TransportRequest) { self.request = request }
+  private let certificateFile: String?
+  /// What libcurl says of a failure besides its code.
+  private let explanation = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
-  deinit { curl_slist_free_all(headerList) }
+  init(_ request: TransportRequest, certificateFile: String?) {
+    self.request = request
+    self.certificateFile = certificateFile
+    explanation.pointee = 0
+  }
+
+  deinit {
+    curl_slist_free_all(headerList)
+    explanation.deallocate()
+  }
 
   func finish(_ outcome: Result<TransportResponse, TransportError>) {
     easy = nil
@@ -42,6 +53,8 @@ final class Transfer: @unchecked Sendable {
     ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1)
     ccurl_set_string(easy, CURLOPT_URL, request.url)
     ccurl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+    ccurl_set_pointer(easy, CURLOPT_ERRORBUFFER, explanation)
+    if let certificateFile { ccurl_set_string(easy, CURLOPT_CAINFO, certificateFile) }
     // A proxy from the environment knows no way to this very machine.
     if isLoopback { ccurl_set_string(easy, CURLOPT_PROXY, "") }
     ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, min(10_000, Int(request.timeout.wholeMilliseconds)))
@@ -198,6 +211,12 @@ final class Transfer: @unchecked Sendable {
     case CURLE_OK: return .success(TransportResponse(status: status, headers: headers, body: body))
     case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT:
       return .failure(.unreachable(text(of: result)))
+    case CURLE_SSL_CACERT_BADFILE:
+      return .failure(.insecure(.certificateFileUnusable(certificateFile ?? "")))
+    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR:
+      return .failure(.insecure(.untrusted(detail(of: result))))
+    case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED:
+      return .failure(.insecure(.failed(detail(of: result))))
     case CURLE_SEND_FAIL_REWIND: return .failure(.responseLost("the connection was closed"))
     default: return .failure(wasSent(easy) ? .responseLost(text(of: result)) : .failed(text(of: result)))
     }
@@ -211,6 +230,12 @@ final class Transfer: @unchecked Sendable {
     case .bytes(let body): return request.isRepeatable || request.method == "GET" || sent == Int64(body.count)
     case .file(let source): return sent == source.size
     }
+  }
+
+  /// As libcurl puts it for this connection: which certificate, and why not.
+  private func detail(of result: CURLcode) -> String {
+    let detail = String(cString: explanation)
+    return detail.isEmpty ? text(of: result) : detail
   }
 
   private func text(of result: CURLcode) -> String { String(cString: curl_easy_strerror(result)) }

@@ -60,6 +60,8 @@ package struct TransportResponse: Sendable {
 package enum TransportError: Error, Hashable, Sendable {
   /// No connection: no route, no such host, nobody listens.
   case unreachable(String)
+  /// There is somebody at that address, but no secure connection.
+  case insecure(TLSFailure)
   /// The network failed before the request was out.
   case failed(String)
   /// The request was sent and its answer did not come, or not whole: it may have taken effect.
@@ -71,6 +73,28 @@ package enum TransportError: Error, Hashable, Sendable {
   case file(String)
   /// There is no space left for a file.
   case diskFull(String)
+}
+
+/// Why there is no secure connection. The texts are libcurl's.
+package enum TLSFailure: Error, Hashable, Sendable {
+  /// Nobody whom this device trusts vouches for the certificate, or it is another server's, or too old.
+  case untrusted(String)
+  /// What answers does not speak TLS, or no version or cipher that both know.
+  case failed(String)
+  /// The file of certificates that was named cannot be read.
+  case certificateFileUnusable(String)
+
+  package var text: String {
+    switch self {
+    case .untrusted(let detail):
+      "the server's certificate is not trusted (\(detail)); if it is your own, name the file with the certificate of who "
+        + "signed it: VIRGA_CA_FILE"
+    case .failed(let detail):
+      "no secure connection comes about (\(detail)); a server without TLS has an address that begins with http:"
+    case .certificateFileUnusable(let path):
+      "the file \(path) that VIRGA_CA_FILE names holds no certificates that can be read"
+    }
+  }
 }
 
 extension Transport {

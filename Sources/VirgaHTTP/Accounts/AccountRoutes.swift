@@ -14,7 +14,7 @@ package final class AccountRoutes: Sendable {
   }
 
   let authenticator: Authenticator
-  private let accounts = Accounts()
+  let accounts = Accounts()
   private let challenges = Challenges()
   private let pairings = Mutex(Pairings())
   private let guesses = Mutex(GuessLimiter())
@@ -63,6 +63,7 @@ package final class AccountRoutes: Sendable {
       case ("POST", "challenge"): return try .message(challenge(call))
       case ("POST", "enrol"): return try .message(await enrol(call))
       case ("POST", "session"): return try .message(await openSession(call))
+      case ("POST", "account/rename"): return try .message(await rename(call))
       case ("POST", "account/remove"): return try .message(await remove(call))
       case ("POST", "account/token"): return try .message(await makeTokens(call))
       case ("POST", "account/invite"): return try .message(await makeEnrolmentCode(call))
@@ -141,9 +142,9 @@ package final class AccountRoutes: Sendable {
     try await describe(try await session(call))
   }
 
-  private func describe(_ session: Authenticator.Session) async throws(ServiceError) -> AccountMessages.Description {
+  func describe(_ session: Authenticator.Session) async throws(ServiceError) -> AccountMessages.Description {
     let devices = try await authenticator.read { [accounts] in try accounts.devices(of: session.account, in: $0) }
-    return AccountMessages.Description(
+    var description = AccountMessages.Description(
       account: session.account, server: authenticator.secrets.serverID,
       devices: devices.map { device in
         AccountMessages.Description.Device(
@@ -151,6 +152,8 @@ package final class AccountRoutes: Sendable {
           fingerprint: VerifyingKey.fingerprint(digest: Hex.encode(SHA256.digest(of: Array(device.publicKey)))),
           enrolled: device.enrolled, isThisDevice: device.id == session.device)
       })
+    description.now = authenticator.now()
+    return description
   }
 
   private func remove(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Description {
@@ -332,7 +335,7 @@ package final class AccountRoutes: Sendable {
     do { return try VerifyingKey(der: der) } catch { throw .badRequest("publicKey is not a P-256 key in DER form") }
   }
 
-  private func checkedName(_ name: String) throws(ServiceError) -> String {
+  func checkedName(_ name: String) throws(ServiceError) -> String {
     if let objection = Device.objection(toName: name) { throw .badRequest("name \(objection)") }
     return name
   }

@@ -97,10 +97,12 @@ package struct Accounts: Sendable {
       if known.account == device.account { return }
       throw ServiceError(.exists, AccountReason.deviceHasAccount)
     }
-    let count = try devices(of: device.account, in: transaction).count
-    guard count < Limits.devicesPerAccountMax else {
-      throw ServiceError.limitExceeded("devices", observed: count + 1, limit: Limits.devicesPerAccountMax)
+    let others = try devices(of: device.account, in: transaction)
+    guard others.count < Limits.devicesPerAccountMax else {
+      throw ServiceError.limitExceeded("devices", observed: others.count + 1, limit: Limits.devicesPerAccountMax)
     }
+    var device = device
+    device.name = device.freeName(among: others)
     try put(device, in: transaction)
   }
 
@@ -124,7 +126,7 @@ package struct Accounts: Sendable {
     }
   }
 
-  private func put(_ device: Device, in transaction: any WriteTransaction) throws {
+  func put(_ device: Device, in transaction: any WriteTransaction) throws {
     try transaction.put(
       try Entity(.device, key: device.id.rawValue, owner: device.account.rawValue, encoding: device))
   }

@@ -117,7 +117,9 @@ enum AccountCommand {
         source = .address
       }
       let client = AccountClient(
-        home: home, endpoint: endpoint, from: source, transport: CurlAccountTransport(endpoint: endpoint),
+        home: home, endpoint: endpoint, from: source,
+        transport: CurlAccountTransport(
+          endpoint: endpoint, certificateFile: try home.certificateFile(environment: environment)),
         deviceName: arguments.value("--name") ?? VirgaCloudKit.Service.hostName,
         now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
       try await body(client, arguments)
@@ -334,7 +336,9 @@ enum AccountCommand {
     }
     let zones = try await client.resetKeys()
     if arguments.has("--json") { return try Terminal.print(json: ["zones": zones]) }
-    Terminal.print("\(zones) zones were deleted. Other devices join again: virga account invite, join CODE --replace.")
+    Terminal.print(
+      "\(zones) \(zones == 1 ? "zone was" : "zones were") deleted. Other devices join again: virga account invite, join CODE --replace."
+    )
   }
 
   private static func token(_ client: AccountClient, _ arguments: Arguments) async throws {
@@ -353,6 +357,7 @@ extension TransportError {
     case .unreachable(let text), .failed(let text), .responseLost(let text), .file(let text),
       .diskFull(let text):
       text
+    case .insecure(let failure): failure.text
     case .tooLarge: "the answer is too large"
     case .cancelled: "cancelled"
     }

@@ -4,9 +4,13 @@ import VirgaCloudKit
 /// Carries the account's requests by libcurl.
 struct CurlAccountTransport: AccountTransport {
   let endpoint: String
-  private let transport = CurlTransport()
+  private let transport: CurlTransport
 
-  init(endpoint: String) { self.endpoint = endpoint }
+  /// - Parameter certificateFile: Whose certificates are trusted, if not the system's.
+  init(endpoint: String, certificateFile: String? = nil) {
+    self.endpoint = endpoint
+    transport = CurlTransport(certificateFile: certificateFile)
+  }
 
   func send(
     method: String, path: String, headers: [(name: String, value: String)], body: [UInt8]

@@ -1,4 +1,5 @@
 import CloudKit
+import Foundation
 import Testing
 import VirgaAuth
 import VirgaModel
@@ -83,6 +84,33 @@ struct ErrorMappingTests {
     ] as [(TransportError, CKError.Code)])
   func transportErrorsHaveCodes(error: TransportError, expected: CKError.Code) {
     #expect(CKError(error).code == expected)
+  }
+
+  /// Behind the code that CloudKit has is what Foundation calls it, and how it is mended.
+  @Test(
+    arguments: [
+      (.untrusted("self-signed certificate"), .serverCertificateUntrusted, "VIRGA_CA_FILE"),
+      (.failed("wrong version number"), .secureConnectionFailed, "wrong version number"),
+      (.certificateFileUnusable("/x.pem"), .clientCertificateRejected, "/x.pem"),
+    ] as [(TLSFailure, URLError.Code, String)])
+  func failuresOfTLSSayWhatTheyAre(failure: TLSFailure, expected: URLError.Code, words: String) {
+    let error = CKError(TransportError.insecure(failure), from: "https://sync.example.org/x")
+    #expect(error.code == .networkFailure)
+    #expect((error.userInfo[NSUnderlyingErrorKey] as? URLError)?.code == expected)
+    #expect(error.localizedDescription.hasPrefix("https://sync.example.org: "))
+    #expect(error.localizedDescription.contains(words))
+  }
+
+  /// Only a proxy answers so, as the service says in its own words what is too large.
+  @Test func aProxysLimitIsNamed() {
+    let page = TransportResponse(status: 413, body: Array("<html>413 Request Entity Too Large</html>".utf8))
+    let error = CKError(page, item: .request)
+    #expect(error.code == .limitExceeded)
+    #expect(error.localizedDescription.contains("client_max_body_size"))
+    let own = #"{"uuid":"u","serverErrorCode":"BAD_REQUEST","reason":"limit exceeded: record size"}"#
+    #expect(
+      !CKError(TransportResponse(status: 413, body: Array(own.utf8)), item: .request).localizedDescription.contains(
+        "nginx"))
   }
 
   /// A wrong address is one of the reasons, so it is named; what stands in it besides the server is nobody's business.

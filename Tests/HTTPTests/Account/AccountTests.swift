@@ -288,7 +288,7 @@ import VirgaWire
   }
 
   /// What began before the removal and is written after it gives the device nothing that lasts.
-  @Test(arguments: ["account/token", "account/invite", "account/remove", "keys", "pairing/confirm"])
+  @Test(arguments: ["account/token", "account/invite", "account/remove", "account/rename", "keys", "pairing/confirm"])
   func requestUnderWayGivesNothingToADeviceThatIsRemoved(call: String) async throws {
     let box = Box<InterruptedStore?>(nil)
     let world = AccountWorld(
@@ -310,6 +310,7 @@ import VirgaWire
       switch call {
       case "account/token": #"{"container":"iCloud.test"}"#
       case "account/remove": #"{"device":"\#(own.device)"}"#
+      case "account/rename": #"{"device":"\#(own.device)","name":"theirs"}"#
       case "keys": #"{"add":[{"name":"n","value":"v"}]}"#
       case "pairing/confirm":
         #"{"code":"\#(code)","device":"\#(candidate.device)","accepts":true}"#

@@ -18,10 +18,28 @@ import VirgaModel
 
   @Test(arguments: [
     (["VIRGA_HOME": "/x", "HOME": "/home/a"], "/x"), (["HOME": "/home/a"], "/home/a/.virga"),
-    (["VIRGA_HOME": "", "HOME": "/home/a"], "/home/a/.virga"), ([:], "./.virga"),
+    (["VIRGA_HOME": "", "HOME": "/home/a"], "/home/a/.virga"),
   ])
   func homeComesFromTheEnvironment(environment: [String: String], path: String) {
     #expect(VirgaHome(environment: environment).path == path)
+  }
+
+  @Test(arguments: [[:], ["HOME": ""]]) func withoutAVariableThePasswordDatabaseKnows(environment: [String: String])
+    throws
+  {
+    let folder = try #require(getpwuid(getuid())?.pointee.pw_dir)
+    #expect(VirgaHome(environment: environment).path == String(cString: folder) + "/.virga")
+  }
+
+  @Test func certificatesComeFromTheEnvironmentOrTheSettings() throws {
+    let home = VirgaHome(path: FileManager.default.temporaryDirectory.path + "/virga-home-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(atPath: home.path) }
+    #expect(try home.certificateFile(environment: [:]) == nil)
+    var config = VirgaHome.Config()
+    config.certificateFile = "/etc/own.pem"
+    try home.write(config)
+    #expect(try home.certificateFile(environment: [:]) == "/etc/own.pem")
+    #expect(try home.certificateFile(environment: ["VIRGA_CA_FILE": "/x.pem"]) == "/x.pem")
   }
 
   @Test func endpointComesFromEnvironmentThenSettingsThenDefault() throws {

@@ -34,6 +34,10 @@ package struct CommandShape: Sendable {
     CommandShape(name: "sync", options: ["again": .none], words: 0...0),
     CommandShape(name: "watch", options: [:], words: 0...0),
     CommandShape(name: "status", options: [:], words: 0...0),
+    CommandShape(name: "invite", options: ["yes": .none], words: 0...0),
+    CommandShape(name: "join", options: ["replace": .none, "server": .one], words: 1...1),
+    CommandShape(name: "devices", options: [:], words: 0...0),
+    CommandShape(name: "device", options: [:], words: 1...2),
     CommandShape(name: "conflicts", options: ["keep": .one], words: 0...2),
     CommandShape(name: "help", options: [:], words: 0...1),
   ]
@@ -64,7 +68,7 @@ package struct Arguments: Hashable, Sendable {
   package func all(_ option: String) -> [String] { values[option] ?? [] }
 
   /// Whether the command may be a diary's first.
-  var makesDiary: Bool { ["new", "import", "sync", "watch"].contains(command) }
+  var makesDiary: Bool { ["new", "import", "sync", "watch", "join"].contains(command) }
 
   var changesDiary: Bool {
     if has("help") { return false }

@@ -125,6 +125,7 @@ extension Lanternly {
       return .done
     }
     output.line(texts(.statusHome, home.path, device))
+    for line in accountLines(status.notes) { output.line(line) }
     output.line(stateText(status, isSyncing: isSyncing))
     if isSyncing { output.line(texts(.statusRunning)) }
     output.line(
@@ -275,9 +276,10 @@ extension Lanternly {
     }
     if let choice = ConflictChoice(rawValue: word) { return choice }
     guard word == "mine" || word == "theirs" else { throw UsageError.valueIsWrong(option: "keep", value: word) }
-    let device = try store.deviceName()
-    let isCopyMine = copy.device == device
-    guard isCopyMine != (original?.device == device) else { throw CommandFailure(.usage, .conflictSameDevice) }
+    let isCopyMine = try store.isMine(copy.device)
+    guard try isCopyMine != (original.map { try store.isMine($0.device) } ?? false) else {
+      throw CommandFailure(.usage, .conflictSameDevice)
+    }
     return isCopyMine == (word == "mine") ? .copy : .original
   }
 }

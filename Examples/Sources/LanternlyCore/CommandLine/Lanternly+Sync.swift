@@ -42,8 +42,10 @@ extension Lanternly {
   }
 
   /// Tells the client where this device's key and account are, before it is first used.
-  private func findClient() {
+  func findClient() {
     if let clientPath { setenv("VIRGA_HOME", clientPath, 1) }
+    // Other devices see the diary's name for this one.
+    if let name = try? store.deviceName() { setenv("VIRGA_DEVICE_NAME", name, 1) }
   }
 
   /// Changes that one sync lists one by one.

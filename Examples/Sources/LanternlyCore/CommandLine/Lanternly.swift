@@ -100,6 +100,10 @@ package struct Lanternly {
     case "sync": try await sync()
     case "watch": try await watch()
     case "status": try status()
+    case "invite": try await invite()
+    case "join": try await join()
+    case "devices": try await devices()
+    case "device": try await device()
     case "conflicts": try conflicts()
     case let command: preconditionFailure("a command without a function: \(command)")
     }
@@ -114,6 +118,7 @@ package struct Lanternly {
     let known: [String: Text] = [
       "new": .helpNew, "edit": .helpEdit, "list": .helpList, "show": .helpShow, "search": .helpSearch,
       "delete": .helpDelete, "import": .helpImport, "sync": .helpSync, "watch": .helpWatch, "status": .helpStatus,
+      "invite": .helpInvite, "join": .helpJoin, "devices": .helpDevices, "device": .helpDevice,
       "conflicts": .helpConflicts, "help": .helpHelp,
     ]
     if topic.isEmpty { return texts(.help) }

@@ -35,11 +35,13 @@ struct Presentation {
     let name = shortNames(stored.id)
     let date = texts.dateTime(entry.written.local)
     var tags = entry.tags.isEmpty ? "" : "[" + readable(entry.tagNames.joined(separator: ", ")) + "]"
-    let count = stored.attachmentCount > 0 ? "+\(stored.attachmentCount)" : ""
+    var count = stored.attachmentCount > 0 ? "+\(stored.attachmentCount)" : ""
     var titleWidth = Self.titleWidth
     if let width = screen.width {
       // Name, date and star, each with two spaces behind.
       let room = max(0, width - TextWidth.of(name) - TextWidth.of(date) - 6)
+      // Where there is hardly any, the title has it.
+      if room < 16 { (tags, count) = ("", "") }
       let countWidth = count.isEmpty ? 0 : count.count + 2
       tags = TextWidth.cut(tags, to: max(0, room / 2 - countWidth))
       titleWidth = max(1, room - countWidth - (tags.isEmpty ? 0 : TextWidth.of(tags) + 2))
@@ -116,9 +118,15 @@ struct Presentation {
       case "quotaExceeded": .errorQuota
       case "limitExceeded": .errorTooLarge
       case "keyMissing": .errorKeyMissing
+      case SyncNotes.Failure.untrusted: .errorUntrusted
+      case SyncNotes.Failure.insecure: .errorInsecure
+      case SyncNotes.Failure.certificates: .errorCertificates
+      case SyncNotes.Failure.proxyLimit: .errorProxyLimit
       default: .errorOther
       }
-    return "\(texts(text, readable(message))) (\(code))"
+    // What the client advises is for its own program; this one has its own words for it.
+    let reason = message.components(separatedBy: "; to join again")[0]
+    return "\(texts(text, readable(reason))) (\(code))"
   }
 
   /// The same for a record's refusal, which the outbox keeps as code and message.
@@ -138,6 +146,7 @@ struct Presentation {
   }
 
   func entries(_ count: Int) -> String { texts.counted(count, one: .oneEntry, other: .manyEntries) }
+  func devices(_ count: Int) -> String { texts.counted(count, one: .oneDevice, other: .manyDevices) }
   func attachments(_ count: Int) -> String { texts.counted(count, one: .oneAttachment, other: .manyAttachments) }
 
   /// `2 hours and 5 minutes`: the largest unit, and the next if it is not 0.

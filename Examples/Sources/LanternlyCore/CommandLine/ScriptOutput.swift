@@ -1,4 +1,5 @@
 import Foundation
+import VirgaDevices
 
 /// The shapes that `--json` prints. Keys are English in every language, and stay.
 enum ScriptOutput {
@@ -33,6 +34,8 @@ enum ScriptOutput {
     var isSyncing: Bool
     var home: String
     var device: String
+    var account: String?
+    var devices: Int?
     var entries: Int
     var attachments: Int
     var pending: Pending
@@ -51,6 +54,8 @@ enum ScriptOutput {
       self.isSyncing = isSyncing
       self.home = home
       self.device = device
+      account = status.notes.account
+      devices = status.notes.deviceCount
       entries = status.entries
       attachments = status.attachments
       pending = Pending(
@@ -66,6 +71,22 @@ enum ScriptOutput {
       conflicts = status.conflicts
       clockSkewSeconds = status.notes.clockSkewSeconds
       refused = Dictionary(status.refused.map { ($0.record, $0.error ?? "") }) { first, _ in first }
+    }
+  }
+
+  struct DeviceShape: Encodable {
+    var id: String
+    var name: String
+    var fingerprint: String
+    var enrolled: String
+    var isThisDevice: Bool
+
+    init(_ device: DeviceAccount.Device) {
+      id = device.id
+      name = device.name
+      fingerprint = device.fingerprint
+      enrolled = Moment(date: device.enrolled).iso8601
+      isThisDevice = device.isThisDevice
     }
   }
 

@@ -6,6 +6,8 @@ let englishTable: [Text: String] = [
   .manyEntries: "{0} entries",
   .oneAttachment: "{0} attachment",
   .manyAttachments: "{0} attachments",
+  .oneDevice: "{0} device",
+  .manyDevices: "{0} devices",
 
   .nothingFound: "Nothing found.",
   .emptyDiary: "The diary is empty. Write the first entry with: {p} new",
@@ -101,6 +103,46 @@ let englishTable: [Text: String] = [
   .errorTooLarge: "it is too large for a record: {0}",
   .errorKeyMissing: "what another device wrote there cannot be read here yet",
   .errorOther: "{0}",
+  .errorUntrusted: """
+  the server's certificate is not trusted: {0}
+  If it is your own, name the file with the certificate of who signed it in VIRGA_CA_FILE.
+  """,
+  .errorInsecure: "no secure connection comes about: {0}",
+  .errorCertificates: "the file of certificates cannot be used: {0}",
+  .errorProxyLimit: """
+  the proxy in front of the server takes no request of this size. Whoever runs it raises its limit (nginx:
+  client_max_body_size); the next sync sends it
+  """,
+
+  .inviteCode: """
+  Code: {0}
+  On the other device, within ten minutes: {1}
+  Waiting …
+  """,
+  .inviteCandidate: """
+  A device wants in: {0}
+  Its fingerprint:   {1}
+  """,
+  .inviteQuestion: "Does it show the same fingerprint, and may it join? [y/N]",
+  .inviteDone: "{0} is in.",
+  .inviteRefused: "{0} was not let in.",
+  .joinFingerprint: """
+  This device's fingerprint: {0}
+  Confirm it on the other device, if that asks. Waiting …
+  """,
+  .joinDone: "Joined as {0}; the account has {1}. To bring the diaries together: {p} sync",
+  .joinWrongCode: "The code is wrong, used or too old. A new one: lanternly invite, on a device that is in",
+  .joinRefused: "The other device refused.",
+  .joinNotConfirmed:
+    "Nobody let this device in while the code counted. A new one: lanternly invite, on a device that is in",
+  .joinHasAccount: "This device has an account there already. To leave that for the other one: {p} join CODE --replace",
+  .accountRefused: "The server gives this device no account: {0}",
+  .serverUnreachable: "The server {0} cannot be reached: {1}",
+  .serverInsecure: "There is no secure connection to {0}: {1}",
+  .devicesElsewhere: "This device uses a service that knows no devices.",
+  .deviceSince: "since {0}",
+  .deviceNamed: "This device is called {0}.",
+  .deviceNameLater: "The other devices hear of the name with the next sync: {0}",
   .watchStarted: "Watching. End with Ctrl-C.",
   .watchEnded: "Ended.",
   .watchOffline: "Not in step: {0}; trying again.",
@@ -134,7 +176,7 @@ let englishTable: [Text: String] = [
   .statusNextTryByHand: "Next try: with the next {p} sync, or while {p} watch runs.",
   .statusLocked: """
   Cannot be read here: {0}. This device lacks the key, or somebody damaged them.
-  To get the key, join the account again: virga account join CODE --replace
+  To get the key, join the account again: lanternly invite on another device, then {p} join CODE --replace
   """,
   .statusConflicts: "Open conflicts: {0}. See: {p} conflicts",
   .statusClockAhead: "This device's clock is {0} ahead of the server's. Set it right.",
@@ -146,6 +188,7 @@ let englishTable: [Text: String] = [
   .twoParts: "{0} and {1}",
   .statusRecordRefused: "Refused by the server: {0}: {1}",
   .statusHome: "Diary: {0} (device {1})",
+  .statusAccount: "Account: {0}, {1}",
 
   .noConflicts: "There are no conflicts.",
   .conflictTexts: "Entry {0} was written on two devices at once. Both texts are kept:",
@@ -219,6 +262,10 @@ let englishTable: [Text: String] = [
     sync       Send and receive changes
     watch      Keep syncing and show what arrives
     status     How things stand
+    invite     Show a code with which another device joins this one's account
+    join       Join the account of the device that shows a code
+    devices    List the devices of the account
+    device     Say or change the name of this device
     conflicts  See and settle what two devices did to one entry
     help       Help for a command
 
@@ -269,6 +316,24 @@ let englishTable: [Text: String] = [
   .helpWatch: """
   lanternly watch
   Keeps syncing, shows changes as they arrive, and waits for the server if it is away.
+  """,
+  .helpInvite: """
+  lanternly invite [--yes]
+  Shows a code with which another device can join this one's account, and asks before it lets one in. --yes lets the
+  first one in without asking.
+  """,
+  .helpJoin: """
+  lanternly join CODE [--server URL] [--replace]
+  Joins the account of the device that shows CODE. --server names the server and is remembered; --replace leaves the
+  account that this device has there.
+  """,
+  .helpDevices: """
+  lanternly devices [--json]
+  Lists the devices of the account; a star marks this one. To remove one: virga account remove
+  """,
+  .helpDevice: """
+  lanternly device name [NAME]
+  Says what other devices call this one, or gives it another name. A name that another device has gets a number.
   """,
   .helpStatus: """
   lanternly status [--json]

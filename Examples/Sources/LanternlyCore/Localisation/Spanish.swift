@@ -6,6 +6,8 @@ let spanishTable: [Text: String] = [
   .manyEntries: "{0} entradas",
   .oneAttachment: "{0} adjunto",
   .manyAttachments: "{0} adjuntos",
+  .oneDevice: "{0} dispositivo",
+  .manyDevices: "{0} dispositivos",
 
   .nothingFound: "No se ha encontrado nada.",
   .emptyDiary: "El diario está vacío. Escribe la primera entrada con: {p} new",
@@ -101,6 +103,48 @@ let spanishTable: [Text: String] = [
   .errorTooLarge: "es demasiado grande para un registro: {0}",
   .errorKeyMissing: "lo que escribió allí otro dispositivo aún no se puede leer aquí",
   .errorOther: "{0}",
+  .errorUntrusted: """
+  no se confía en el certificado del servidor: {0}
+  Si es tuyo, indica en VIRGA_CA_FILE el archivo con el certificado de quien lo firmó.
+  """,
+  .errorInsecure: "no se consigue una conexión segura: {0}",
+  .errorCertificates: "no se puede usar el archivo de certificados: {0}",
+  .errorProxyLimit: """
+  el proxy que está delante del servidor no admite peticiones de este tamaño. Quien lo administra sube su límite
+  (nginx: client_max_body_size); la próxima sincronización lo envía
+  """,
+
+  .inviteCode: """
+  Código: {0}
+  En el otro dispositivo, antes de diez minutos: {1}
+  Esperando …
+  """,
+  .inviteCandidate: """
+  Un dispositivo quiere entrar: {0}
+  Su huella:                    {1}
+  """,
+  .inviteQuestion: "¿Muestra la misma huella y puede entrar? [s/N]",
+  .inviteDone: "{0} ha entrado.",
+  .inviteRefused: "No se ha dejado entrar a {0}.",
+  .joinFingerprint: """
+  Huella de este dispositivo: {0}
+  Confírmala en el otro dispositivo, si pregunta. Esperando …
+  """,
+  .joinDone: "Unido como {0}; la cuenta tiene {1}. Para juntar los diarios: {p} sync",
+  .joinWrongCode:
+    "El código es erróneo, usado o demasiado viejo. Otro: lanternly invite, en un dispositivo de la cuenta",
+  .joinRefused: "El otro dispositivo se ha negado.",
+  .joinNotConfirmed: """
+  Nadie dejó entrar a este dispositivo mientras valía el código. Otro: lanternly invite, en un dispositivo de la cuenta
+  """,
+  .joinHasAccount: "Este dispositivo ya tiene una cuenta allí. Para dejarla por la otra: {p} join CÓDIGO --replace",
+  .accountRefused: "El servidor no da cuenta a este dispositivo: {0}",
+  .serverUnreachable: "No se puede llegar al servidor {0}: {1}",
+  .serverInsecure: "No hay conexión segura con {0}: {1}",
+  .devicesElsewhere: "Este dispositivo usa un servicio que no conoce dispositivos.",
+  .deviceSince: "desde {0}",
+  .deviceNamed: "Este dispositivo se llama {0}.",
+  .deviceNameLater: "Los demás dispositivos sabrán el nombre con la próxima sincronización: {0}",
   .watchStarted: "Observando. Termina con Ctrl-C.",
   .watchEnded: "Terminado.",
   .watchOffline: "Sin sincronizar: {0}; se volverá a intentar.",
@@ -134,7 +178,7 @@ let spanishTable: [Text: String] = [
   .statusNextTryByHand: "Próximo intento: con el próximo {p} sync, o mientras funcione {p} watch.",
   .statusLocked: """
   No se puede leer aquí: {0}. A este dispositivo le falta la clave, o alguien lo dañó.
-  Para recibir la clave, únete de nuevo a la cuenta: virga account join CÓDIGO --replace
+  Para recibir la clave, únete de nuevo a la cuenta: lanternly invite en otro dispositivo y {p} join CÓDIGO --replace
   """,
   .statusConflicts: "Conflictos abiertos: {0}. Véase: {p} conflicts",
   .statusClockAhead: "El reloj de este dispositivo está adelantado {0} respecto al del servidor. Ponlo en hora.",
@@ -146,6 +190,7 @@ let spanishTable: [Text: String] = [
   .twoParts: "{0} y {1}",
   .statusRecordRefused: "Rechazado por el servidor: {0}: {1}",
   .statusHome: "Diario: {0} (dispositivo {1})",
+  .statusAccount: "Cuenta: {0}, {1}",
 
   .noConflicts: "No hay conflictos.",
   .conflictTexts: "La entrada {0} se escribió en dos dispositivos a la vez. Se conservan ambos textos:",
@@ -219,6 +264,10 @@ let spanishTable: [Text: String] = [
     sync       Enviar y recibir cambios
     watch      Sincronizar sin parar y mostrar lo que llega
     status     Cómo están las cosas
+    invite     Mostrar un código con el que otro dispositivo entra en la cuenta de este
+    join       Entrar en la cuenta del dispositivo que muestra un código
+    devices    Listar los dispositivos de la cuenta
+    device     Decir o cambiar el nombre de este dispositivo
     conflicts  Ver y resolver lo que dos dispositivos hicieron con una entrada
     help       Ayuda de una orden
 
@@ -272,6 +321,24 @@ let spanishTable: [Text: String] = [
   .helpWatch: """
   lanternly watch
   Sincroniza sin parar, muestra los cambios según llegan y espera al servidor si no está.
+  """,
+  .helpInvite: """
+  lanternly invite [--yes]
+  Muestra un código con el que otro dispositivo puede entrar en la cuenta de este, y pregunta antes de dejarlo entrar.
+  --yes deja entrar al primero sin preguntar.
+  """,
+  .helpJoin: """
+  lanternly join CÓDIGO [--server URL] [--replace]
+  Entra en la cuenta del dispositivo que muestra CÓDIGO. --server nombra el servidor y se recuerda; --replace deja la
+  cuenta que este dispositivo tiene allí.
+  """,
+  .helpDevices: """
+  lanternly devices [--json]
+  Lista los dispositivos de la cuenta; un asterisco marca este. Para quitar uno: virga account remove
+  """,
+  .helpDevice: """
+  lanternly device name [NOMBRE]
+  Dice cómo llaman los demás a este dispositivo, o le da otro nombre. Un nombre que ya tiene otro recibe un número.
   """,
   .helpStatus: """
   lanternly status [--json]

@@ -1,7 +1,7 @@
 /// Every text that the program says. Each language's table has all of them.
 package enum Text: String, CaseIterable, Sendable {
   // Dates and counts.
-  case weekdays, months, dateTime, oneEntry, manyEntries, oneAttachment, manyAttachments
+  case weekdays, months, dateTime, oneEntry, manyEntries, oneAttachment, manyAttachments, oneDevice, manyDevices
   case oneDay, manyDays, oneHour, manyHours, oneMinute, manyMinutes, oneSecond, manySeconds, twoParts
 
   // Listings.
@@ -34,6 +34,13 @@ package enum Text: String, CaseIterable, Sendable {
   case changeAdded, changeUpdated, changeDeleted, changeMerged, changeForked, changeDeletionUndone
   case changeAttachmentArrived, changeAttachmentRemoved, changeSent
 
+  case errorUntrusted, errorInsecure, errorCertificates, errorProxyLimit
+
+  // Devices.
+  case inviteCode, inviteCandidate, inviteQuestion, inviteDone, inviteRefused, joinFingerprint, joinDone
+  case joinWrongCode, joinRefused, joinNotConfirmed, joinHasAccount, accountRefused, serverUnreachable, serverInsecure
+  case devicesElsewhere, deviceSince, deviceNamed, deviceNameLater
+
   // Status.
   case statusNever, statusSynced, statusPending, statusIncomplete, statusUnfinished, statusFirstSync, statusAttention,
     statusNoAccount,
@@ -41,7 +48,8 @@ package enum Text: String, CaseIterable, Sendable {
     statusRunning
   case statusEntries, statusPendingCounts, statusLastSuccess, statusLastSuccessNever, statusLastError, statusNextTry
   case statusNextTryByHand
-  case statusLocked, statusConflicts, statusClockAhead, statusClockBehind, statusRecordRefused, statusHome
+  case statusLocked, statusConflicts, statusClockAhead, statusClockBehind, statusRecordRefused, statusHome,
+    statusAccount
 
   // Conflicts.
   case noConflicts, conflictTexts, conflictTextOf, conflictHowTexts, conflictDeletion, conflictValue, conflictHowNote
@@ -58,5 +66,6 @@ package enum Text: String, CaseIterable, Sendable {
 
   // Help.
   case help, helpNew, helpEdit, helpList, helpShow, helpSearch, helpDelete, helpImport, helpSync, helpWatch
+  case helpInvite, helpJoin, helpDevices, helpDevice
   case helpStatus, helpConflicts, helpHelp
 }

@@ -27,6 +27,12 @@ package struct SyncNotes: Hashable, Sendable, Codable {
   package var environment: String?
   /// The server's clock minus this device's.
   package var clockSkewSeconds: Double?
+  /// The account and how many devices it has, as heard last.
+  package var account: String?
+  package var deviceCount: Int?
+
+  /// Seconds by which clocks may differ.
+  static let clockSkewMin: Double = 5
 
   package init() {}
 

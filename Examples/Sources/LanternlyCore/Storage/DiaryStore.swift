@@ -133,6 +133,23 @@ extension DiaryStore {
 }
 
 extension DiaryStore {
+  package func setDeviceName(_ name: String) throws {
+    let before = try deviceName()
+    if name == before { return }
+    let known = try formerNames() + [before]
+    try set("device", Array(name.utf8))
+    try set("device-names", Array(try StoredJSON.text(known.filter { $0 != name }).utf8))
+  }
+
+  /// What this device was called before: entries that it wrote bear that name.
+  func formerNames() throws -> [String] {
+    guard let bytes = try setting("device-names") else { return [] }
+    return try StoredJSON.value(String(decoding: bytes, as: UTF8.self))
+  }
+
+  /// Whether this device wrote under that name.
+  func isMine(_ device: String) throws -> Bool { try device == deviceName() || formerNames().contains(device) }
+
   /// This machine's name as the kernel has it. Foundation's may ask the network, and wait for it.
   private static var hostName: String {
     var name = [CChar](repeating: 0, count: 256)

@@ -336,7 +336,6 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
       let saved = RemoteEntry(
         id: remote.id, entry: sent, systemFields: remote.systemFields, changedAt: remote.changedAt)
       try store.acknowledge(saved, generation: generation(name), at: now())
-      try noteSkew(remote.changedAt)
     } else {
       try store.acknowledge(
         AttachmentID(name), systemFields: DiaryRecord.systemFields(of: record), generation: generation(name))
@@ -345,14 +344,6 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
       progress.sent.append(name)
       progress.attempts[name] = nil
     }
-  }
-
-  /// The time of an answer against the server's time in it: off by the request's duration at most.
-  private func noteSkew(_ serverTime: Moment) throws {
-    let skew = (Double(serverTime.milliseconds) - Double(now().milliseconds)) / 1000
-    let known = try store.notes().clockSkewSeconds ?? 0
-    if abs(skew) < 5 && abs(known) < 5 { return }
-    try store.updateNotes { $0.clockSkewSeconds = abs(skew) < 5 ? nil : skew }
   }
 
   private func acknowledgeDeletion(_ name: String) throws {
@@ -396,7 +387,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   private static let keyIsMissing = "keyMissing: the other device's change cannot be read here"
 
   private func refuse(_ name: String, _ error: CKError) throws {
-    try store.noteRefusal(of: name, "\(error.code): \(error.localizedDescription)")
+    try store.noteRefusal(of: name, "\(SyncNotes.Failure.code(of: error)): \(error.localizedDescription)")
   }
 }
 

@@ -64,6 +64,7 @@ struct DiarySyncRun {
     report.changes += progress.changes
     if let error = progress.storeFailure { throw error }
     if report.failure == nil { report.failure = progress.zoneFailure.map(failure) }
+    if report.failure == nil && !report.hasNoAccount { try await meetDevices() }
     try store.sweep(at: now())
     let (outcome, hasNoAccount, time) = (report.failure, report.hasNoAccount, now())
     try store.updateNotes { notes in
@@ -124,7 +125,7 @@ struct DiarySyncRun {
   private func failure(_ error: any Error) -> SyncNotes.Failure {
     let (code, message) =
       switch error {
-      case let error as CKError: ("\(error.code)", error.localizedDescription)
+      case let error as CKError: (SyncNotes.Failure.code(of: error), error.localizedDescription)
       case let error as FileError: ("file", "\(error.path): \(error.reason)")
       case let error as SQLiteError: ("diary", error.message)
       default: ("unexpected", "\(error)")
