@@ -40,6 +40,7 @@ let package = Package(
     module("VirgaModel"),
     module("VirgaWire", ["VirgaModel"]),
     module("VirgaSchema", ["VirgaModel"]),
+    module("VirgaMerge", ["VirgaModel"]),
     module("VirgaAuth", ["VirgaModel", "VirgaWire", "COpenSSL", "CSodium"]),
     module("VirgaSQLite", ["CSQLite"]),
     module("VirgaCommandLine"),
@@ -94,6 +95,7 @@ let package = Package(
 
     // Tests.
     tests("WireTests", ["TestSupport", "VirgaModel", "VirgaWire"], exclude: ["Fixtures"]),
+    tests("MergeTests", ["TestSupport", "VirgaModel", "VirgaMerge"]),
     tests("SchemaTests", ["TestSupport", "VirgaModel", "VirgaSchema"]),
     tests(
       "ServerTests",

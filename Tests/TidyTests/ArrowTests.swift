@@ -6,6 +6,7 @@ private let arrows: [String: Set<String>] = [
   "VirgaModel": [],
   "VirgaWire": ["VirgaModel"],
   "VirgaSchema": ["VirgaModel"],
+  "VirgaMerge": ["VirgaModel"],
   "VirgaAuth": ["VirgaModel", "VirgaWire", "COpenSSL", "CSodium"],
   "VirgaSQLite": ["CSQLite"],
   "VirgaCommandLine": [],
@@ -24,7 +25,7 @@ private let arrows: [String: Set<String>] = [
 ]
 
 /// What the pure targets may import besides: nothing that knows time, files or sockets.
-private let pureTargets: Set<String> = ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaServer", "VirgaSync"]
+private let pureTargets: Set<String> = ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaMerge", "VirgaServer", "VirgaSync"]
 /// "Swift" stands for its Unicode tables, which have to be asked for by name.
 private let pureImports: Set<String> = ["FoundationEssentials", "Synchronization", "Swift"]
 /// Files that take functions of mathematics from the C library, each by its name.

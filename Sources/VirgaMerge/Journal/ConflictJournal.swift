@@ -1,0 +1,70 @@
+public import VirgaModel
+
+/// What merges decided on this device, newest last: a list of bounded length that can be stored.
+///
+/// It holds values that were discarded, so it is as private as the records themselves, and belongs where they are kept.
+public struct ConflictJournal: Hashable, Sendable, Codable {
+  public struct Entry: Hashable, Sendable, Codable, Identifiable {
+    /// Counts up over the journal's life.
+    public let id: Int64
+    public let time: Timestamp
+    public let record: RecordName
+    public let zone: ZoneID
+    public let type: RecordType
+    /// The server's version that my change met.
+    public let serverTag: ChangeTag?
+    public let decisions: [MergeDecision]
+    /// Records that keep the other version.
+    public let forks: [RecordName]
+    public let question: MergeQuestion?
+    public fileprivate(set) var isUndone = false
+  }
+
+  /// At most this many entries; the oldest go first.
+  public let limit: Int
+  public private(set) var entries: [Entry] = []
+  private var lastID: Int64 = 0
+
+  public init(limit: Int = 1_000) {
+    precondition(limit > 0, "a journal keeps at least one entry")
+    self.limit = limit
+  }
+
+  /// Notes a merge in which both sides differed; one that only joined what one side changed is no conflict and is not noted.
+  /// - Returns: The entry, or `nil` if there was nothing to note.
+  @discardableResult
+  public mutating func note(_ outcome: MergeOutcome, at time: Timestamp) -> Entry? {
+    guard !outcome.decisions.isEmpty else { return nil }
+    lastID += 1
+    let entry = Entry(
+      id: lastID, time: time, record: outcome.record.id.name, zone: outcome.record.id.zone, type: outcome.record.type,
+      serverTag: outcome.record.tag, decisions: outcome.decisions, forks: outcome.forks.map(\.id.name),
+      question: outcome.question)
+    entries.append(entry)
+    if entries.count > limit { entries.removeFirst(entries.count - limit) }
+    return entry
+  }
+
+  /// Puts discarded values back into the record as it is now, as a change to be saved.
+  ///
+  /// A field that somebody changed since the merge is left alone: undoing must not overwrite what came later.
+  /// - Returns: The record and the fields that were left alone; `nil` if there is no such entry, it was undone before, or it is of
+  ///   another record.
+  public mutating func undo(_ id: Entry.ID, in record: Record) -> (record: Record, leftAlone: [FieldName])? {
+    guard let index = entries.firstIndex(where: { $0.id == id }), !entries[index].isUndone,
+      entries[index].record == record.id.name
+    else { return nil }
+    var record = record
+    var leftAlone: [FieldName] = []
+    for discarded in entries[index].decisions.flatMap(\.discarded) {
+      guard areSame(record.fields[discarded.field]?.value, discarded.kept?.fieldValue) else {
+        leftAlone.append(discarded.field)
+        continue
+      }
+      let isEncrypted = record.fields[discarded.field]?.isEncrypted ?? false
+      record.fields[discarded.field] = discarded.value.map { VirgaModel.Field($0.fieldValue, isEncrypted: isEncrypted) }
+    }
+    entries[index].isUndone = true
+    return (record, leftAlone)
+  }
+}

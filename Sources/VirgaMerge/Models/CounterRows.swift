@@ -1,0 +1,58 @@
+public import VirgaModel
+
+/// A counter that needs no merge: one record for each device, which nobody else writes. Its value is the sum of all.
+///
+/// Two devices that add at the same time write two records, so neither can be lost, and a save that is sent twice says the same twice.
+public struct CounterRows: Sendable {
+  public let type: RecordType
+  /// The fields: which counter, whose row, how much, and whether the device will write no more.
+  public static let counter: FieldName = "counter"
+  public static let device: FieldName = "device"
+  public static let total: FieldName = "total"
+  public static let closed: FieldName = "closed"
+
+  public init(type: String) { self.type = RecordType(type) }
+
+  /// The device's row with that much added. Without a row yet it is a new record.
+  /// - Precondition: The row is of this counter and device.
+  public func adding(
+    _ amount: Int64, to row: Record?, of counter: String, device: String, in zone: ZoneID
+  ) -> Record {
+    var row = row ?? Record(id: RecordID(Self.name(counter, device), in: zone), type: type)
+    precondition(row.id.name == Self.name(counter, device), "a device writes its own row")
+    row.fields[Self.counter] = VirgaModel.Field(.string(counter))
+    row.fields[Self.device] = VirgaModel.Field(.string(device))
+    row.fields[Self.total] = VirgaModel.Field(.int64(Self.number(row) &+ amount))
+    return row
+  }
+
+  /// The counter's value.
+  public func total(of counter: String, in rows: some Sequence<Record>) -> Int64 {
+    rows.lazy.filter { $0.type == type && $0.fields[Self.counter]?.value == .string(counter) }
+      .reduce(0) { $0 &+ Self.number($1) }
+  }
+
+  /// Folds rows whose devices closed them into one, to be sent as one atomic batch that checks change tags: two devices that fold at
+  /// once cannot both succeed. Rows that are open stay, since their device may be offline and about to add.
+  /// - Parameter rows: All rows of the counter, with their tags.
+  /// - Returns: The row to save and those to delete; `nil` if there are fewer than two to fold.
+  public func compaction(of counter: String, rows: some Sequence<Record>) -> (save: Record, delete: [RecordID])? {
+    let closed = rows.filter {
+      $0.fields[Self.counter]?.value == .string(counter) && $0.fields[Self.closed]?.value == .int64(1)
+    }.sorted { $0.id < $1.id }
+    guard var first = closed.first, closed.count > 1 else { return nil }
+    first.fields[Self.total] = VirgaModel.Field(.int64(closed.reduce(0) { $0 &+ Self.number($1) }))
+    return (first, closed.dropFirst().map(\.id))
+  }
+
+  private static func number(_ row: Record) -> Int64 {
+    if case .int64(let number)? = row.fields[total]?.value { number } else { 0 }
+  }
+
+  private static func name(_ counter: String, _ device: String) -> RecordName {
+    var bytes = CanonicalBytes()
+    bytes.append(counter)
+    bytes.append(device)
+    return RecordName("counter-" + bytes.digest)
+  }
+}

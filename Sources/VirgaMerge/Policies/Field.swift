@@ -1,0 +1,112 @@
+public import VirgaModel
+
+/// A field, or fields that belong together, and the rule that merges them.
+///
+/// Fields that belong together move together: if either side changed one of them, that side's values count for all, and if both did,
+/// the rule chooses one side for all. `counter`, `set`, `orderedList`, `text`, `largest`, `smallest` and `custom` look at each field by
+/// itself instead.
+public struct Field: Sendable {
+  let names: [FieldName]
+
+  public init(_ names: String...) { self.names = names.map { FieldName($0) } }
+
+  public func merged(by rule: MergeRule) -> FieldPolicy { FieldPolicy(names: names, rule: rule) }
+
+  public func preferServer() -> FieldPolicy { merged(by: .preferServer) }
+  public func preferMine() -> FieldPolicy { merged(by: .preferMine) }
+  public func newest(by field: String) -> FieldPolicy { merged(by: .newest(by: field)) }
+  public func largest() -> FieldPolicy { merged(by: .largest) }
+  public func smallest() -> FieldPolicy { merged(by: .smallest) }
+  public func counter() -> FieldPolicy { merged(by: .counter) }
+  public func set() -> FieldPolicy { merged(by: .set) }
+  public func orderedList() -> FieldPolicy { merged(by: .orderedList) }
+  public func text(orElse rule: MergeRule) -> FieldPolicy { merged(by: .text(orElse: rule)) }
+  public func fork() -> FieldPolicy { merged(by: .fork) }
+  public func ask() -> FieldPolicy { merged(by: .ask) }
+  public func custom(
+    _ name: String, _ resolve: @escaping @Sendable (ConflictingValues) -> FieldValue?
+  ) -> FieldPolicy {
+    merged(by: .custom(name, resolve))
+  }
+}
+
+/// The record as a whole: if both sides changed anything at all, the rule chooses one side for every field.
+public struct WholeRecord: Sendable {
+  public init() {}
+
+  public func preferServer() -> WholeRecordPolicy { WholeRecordPolicy(rule: .preferServer) }
+  public func preferMine() -> WholeRecordPolicy { WholeRecordPolicy(rule: .preferMine) }
+  public func newest(by field: String) -> WholeRecordPolicy { WholeRecordPolicy(rule: .newest(by: field)) }
+  public func fork() -> WholeRecordPolicy { WholeRecordPolicy(rule: .fork) }
+  public func ask() -> WholeRecordPolicy { WholeRecordPolicy(rule: .ask) }
+}
+
+/// A field with its rule, as `Field("title").preferServer()` makes it.
+public struct FieldPolicy: Sendable {
+  let names: [FieldName]
+  let rule: MergeRule
+}
+
+/// As `WholeRecord().newest(by: "editedAt")` makes it.
+public struct WholeRecordPolicy: Sendable {
+  let rule: MergeRule
+}
+
+/// A sentence that must hold for a merged record.
+///
+/// It is asked only of records that mix both sides: what one device saved by itself is not a merge's business.
+public struct Invariant: Sendable {
+  let name: String
+  let holds: @Sendable (MergedFields) -> Bool
+
+  public init(_ name: String, holds: @escaping @Sendable (MergedFields) -> Bool) {
+    self.name = name
+    self.holds = holds
+  }
+
+  /// What counts instead where the merged record breaks the sentence: one side as a whole, a fork, or a question.
+  public func resolve(_ rule: WholeRecordRule) -> InvariantPolicy {
+    InvariantPolicy(invariant: self, remedy: .rule(rule.rule))
+  }
+
+  /// Mends the merged record. What the closure overwrites goes to the journal.
+  public func repair(_ name: String, _ repair: @escaping @Sendable (inout MergedFields) -> Void) -> InvariantPolicy {
+    InvariantPolicy(invariant: self, remedy: .repair(name: name, repair))
+  }
+}
+
+/// A rule that can decide about a record as a whole.
+public struct WholeRecordRule: Sendable {
+  let rule: MergeRule
+
+  public static let preferServer = WholeRecordRule(rule: .preferServer)
+  public static let preferMine = WholeRecordRule(rule: .preferMine)
+  public static let fork = WholeRecordRule(rule: .fork)
+  public static let ask = WholeRecordRule(rule: .ask)
+  public static func newest(by field: String) -> WholeRecordRule { WholeRecordRule(rule: .newest(by: field)) }
+}
+
+/// An invariant and what to do where it is broken.
+public struct InvariantPolicy: Sendable {
+  enum Remedy: Sendable {
+    case rule(MergeRule)
+    case repair(name: String, @Sendable (inout MergedFields) -> Void)
+  }
+
+  let invariant: Invariant
+  let remedy: Remedy
+}
+
+/// The values of a record by name, for invariants: `$0["done"] == true && $0["postponedTo"] != nil`.
+public struct MergedFields: Sendable {
+  var fields: Fields
+
+  /// Setting a value keeps whether the field is encrypted.
+  public subscript(name: String) -> FieldValue? {
+    get { fields[FieldName(name)]?.value }
+    set {
+      let name = FieldName(name)
+      fields[name] = newValue.map { VirgaModel.Field($0, isEncrypted: fields[name]?.isEncrypted ?? false) }
+    }
+  }
+}
