@@ -22,7 +22,7 @@ public enum Limits {
   public static let requestBytesMax = 8 << 20
   /// Bytes of one asset. The reference says 50 MB; a server of one's own may take more.
   public static let assetBytesMax = 4 << 30
-  /// Characters of a record's, zone's, type's or field's name (CloudKit headers).
+  /// Characters of a record's, zone's, type's or field's name (CloudKit headers), counted as UTF-16 code units.
   public static let nameLengthMax = 255
   /// Fields of one record.
   public static let fieldsPerRecordMax = 1_000

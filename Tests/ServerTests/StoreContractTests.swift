@@ -66,6 +66,37 @@ struct StoreContractTests {
     #expect(try await store.read { try $0.zone("Notes", in: publicDiary) } == nil)
   }
 
+  /// Two spellings that `String` takes for one are two zones, records, entities, owners and notifications.
+  @Test(arguments: StoreKind.allCases)
+  func namesCompareByTheirBytes(kind: StoreKind) async throws {
+    let store = try kind.open()
+    let spellings = ["caf\u{e9}", "cafe\u{301}", "\u{212A}", "K"]
+    try await store.write { (transaction) throws in
+      for (number, text) in spellings.enumerated() {
+        let zone = try transaction.makeZone(ZoneName(text))
+        for (place, name) in spellings.enumerated() {
+          try transaction.put(
+            Entity(.subscription, key: "\(text)/\(name)", owner: text, value: [UInt8(number), UInt8(place)]))
+        }
+        try transaction.append(NotificationRow(pushToken: "p", coalescingKey: text, payload: [UInt8(number)]))
+        #expect(zone.name.rawValue.utf8.elementsEqual(text.utf8))
+      }
+    }
+    try await store.read { (transaction) throws in
+      #expect(try transaction.notifications(for: "p", limit: 10).map(\.payload) == [[0], [1], [2], [3]])
+      for (number, text) in spellings.enumerated() {
+        let zone = try transaction.zone(ZoneName(text), in: diary)
+        #expect(zone.map { Array($0.name.rawValue.utf8) } == Array(text.utf8))
+        for (place, name) in spellings.enumerated() {
+          let entity = try transaction.entity(.subscription, key: "\(text)/\(name)")
+          #expect(entity?.value == [UInt8(number), UInt8(place)])
+        }
+        let owned = try transaction.entities(.subscription, owner: text)
+        #expect(owned.count == spellings.count && owned.allSatisfy { $0.value[0] == UInt8(number) })
+      }
+    }
+  }
+
   @Test(arguments: StoreKind.allCases)
   func zonesComeInTheOrderOfTheirLastChange(kind: StoreKind) async throws {
     let store = try kind.open()

@@ -7,7 +7,7 @@ package import VirgaModel
 public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
   package let model: RecordID
 
-  /// - Parameter recordName: 1...255 characters of ASCII, unique in the zone.
+  /// - Parameter recordName: 1...255 UTF-16 code units without control characters, unique in the zone.
   public convenience init(
     recordName: String = UUID().uuidString, zoneID: CKRecordZone.ID = CKRecordZone.ID.default
   ) {

@@ -22,7 +22,7 @@ struct SignedURLs: URLMaker {
       claim.container.rawValue, claim.environment.rawValue, claim.user.rawValue, claim.recordName.rawValue,
       claim.fieldName.rawValue, String(claim.expires.milliseconds), claim.scope.pathName,
     ]
-    // No name in a claim has a line break: names are printable ASCII.
+    // No name in a claim has a line break: names hold no control characters.
     let text = parts.joined(separator: "\n")
     let signature = secrets.signature(of: text, for: .uploadURL)
     return "\(base)/assets/1/upload?t=\(Base64.encodeForURL(Array(text.utf8))).\(signature)"

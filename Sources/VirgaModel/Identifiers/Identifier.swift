@@ -1,6 +1,7 @@
 /// A name in the model: text with a type of its own, so that two names of different kinds cannot be confused.
 ///
-/// Names that clients choose are printable ASCII (see `NameRule`), so equality and order are those of the bytes.
+/// Equality and order are those of the bytes: two spellings of an accented letter, which `String` takes for equal, are two
+/// names (see `NameRule`).
 public protocol Identifier: RawRepresentable, Hashable, Comparable, Sendable, Codable, ExpressibleByStringLiteral,
   CustomStringConvertible
 where RawValue == String {
@@ -25,8 +26,33 @@ extension Identifier {
   public var description: String { rawValue }
 
   @inlinable
+  public static func == (left: Self, right: Self) -> Bool { left.rawValue.hasSameBytes(as: right.rawValue) }
+
+  @inlinable
+  public func hash(into hasher: inout Hasher) { rawValue.hashBytes(into: &hasher) }
+
+  @inlinable
   public static func < (left: Self, right: Self) -> Bool {
     left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
+  }
+}
+
+extension String {
+  /// Whether both are the same bytes. `==` takes texts for equal that differ in their Unicode form.
+  @inlinable
+  package func hasSameBytes(as other: String) -> Bool {
+    // What `==` tells apart differs in its bytes too. ASCII, which has a unit for each byte and whose length is known,
+    // needs no second look: what `==` takes for the same and is not ASCII is longer.
+    self == other && utf8.count == other.utf8.count
+      && (utf8.count == utf16.count || utf8.elementsEqual(other.utf8))
+  }
+
+  /// Feeds the bytes, and an end that no text holds: texts that only `==` takes for equal have different hashes.
+  @inlinable
+  package func hashBytes(into hasher: inout Hasher) {
+    let isDone: Void? = utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    if isDone == nil { for byte in utf8 { hasher.combine(byte) } }
+    hasher.combine(0xff as UInt8)
   }
 }
 

@@ -1,10 +1,9 @@
-/// What a name chosen by a client may be.
-///
-/// CloudKit's reference asks for ASCII, its headers allow more. Virga takes the reference's side: two Unicode
-/// spellings of one name can then never become two records. See `docs/decisions/names.md`.
+/// What a name chosen by a client may be. See `docs/decisions/names.md`.
 public enum NameRule: Sendable {
-  /// Record and zone names: 1...255 printable ASCII characters that do not begin with an underscore.
+  /// Record and zone names: 1...255 UTF-16 code units without control characters that do not begin with an underscore.
   case name
+  /// Names of subscriptions: as `name`, of printable ASCII.
+  case plainName
   /// Record types: an ASCII letter, then letters, digits, underscores and dots, 1...255 in all.
   case recordType
   /// Containers: an ASCII letter, then letters, digits, underscores, dots and hyphens, 1...255 in all.
@@ -16,9 +15,20 @@ public enum NameRule: Sendable {
   public func objection(to text: String) -> String? {
     let utf8 = text.utf8
     guard let first = utf8.first else { return "is empty" }
-    if utf8.count > Limits.nameLengthMax { return "is longer than \(Limits.nameLengthMax) characters" }
+    // Of a text that is not ASCII, `NSString` counts the units.
+    if utf8.count > Limits.nameLengthMax, text.utf16.count > Limits.nameLengthMax {
+      return "is longer than \(Limits.nameLengthMax) characters"
+    }
     switch self {
     case .name:
+      if first == UInt8(ascii: "_") { return "begins with an underscore, which is reserved" }
+      // In UTF-8 the controls above ASCII are C2 80 to C2 9F.
+      var last: UInt8 = 0
+      for byte in utf8 {
+        if byte < 0x20 || byte == 0x7f || last == 0xc2 && byte < 0xa0 { return "has a control character" }
+        last = byte
+      }
+    case .plainName:
       if first == UInt8(ascii: "_") { return "begins with an underscore, which is reserved" }
       if !utf8.allSatisfy({ (0x20...0x7e).contains($0) }) { return "has a character that is not printable ASCII" }
     case .recordType, .fieldName, .container:

@@ -6,9 +6,9 @@ final class MemoryTables {
   var zones: [Int64: MemoryZone] = [:]
   var lastZoneID: Int64 = 0
   var lastIndexID: Int64 = 0
-  var entities: [Entity.Kind: [String: Entity]] = [:]
+  var entities: [Entity.Kind: [EntityText: Entity]] = [:]
   /// The keys of the entities that an owner has.
-  var owned: [Entity.Kind: [String: Set<String>]] = [:]
+  var owned: [Entity.Kind: [EntityText: Set<EntityText>]] = [:]
   var assets: [String: AssetRow] = [:]
   /// How many versions claim the bytes of a digest.
   var claimCounts: [String: Int] = [:]
@@ -17,6 +17,19 @@ final class MemoryTables {
   /// Tokens by the notification's number.
   var notificationTokens: [Int64: String] = [:]
   var lastNotificationID: Int64 = 0
+}
+
+/// A key or an owner of entities. Names are part of them, and names compare by their bytes.
+struct EntityText: Hashable, Comparable {
+  let text: String
+
+  init(_ text: String) { self.text = text }
+
+  static func == (left: EntityText, right: EntityText) -> Bool { left.text.hasSameBytes(as: right.text) }
+  func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
+  static func < (left: EntityText, right: EntityText) -> Bool {
+    left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+  }
 }
 
 final class MemoryDatabase {

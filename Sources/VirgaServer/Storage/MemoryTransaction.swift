@@ -335,14 +335,14 @@ extension MemoryTransaction {
 extension MemoryTransaction {
   func entity(_ kind: Entity.Kind, key: String) throws -> Entity? {
     precondition(isOpen, "the transaction has ended")
-    return tables.entities[kind]?[key]
+    return tables.entities[kind]?[EntityText(key)]
   }
 
   func entities(_ kind: Entity.Kind, owner: String, from key: String) throws -> [Entity] {
     precondition(isOpen, "the transaction has ended")
-    guard let keys = tables.owned[kind]?[owner], let entities = tables.entities[kind] else { return [] }
-    return keys.filter { !$0.utf8.lexicographicallyPrecedes(key.utf8) }
-      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.compactMap { entities[$0] }
+    guard let keys = tables.owned[kind]?[EntityText(owner)], let entities = tables.entities[kind] else { return [] }
+    let first = EntityText(key)
+    return keys.filter { $0 >= first }.sorted().compactMap { entities[$0] }
   }
 
   func put(_ entity: Entity) throws { setEntity(entity.kind, entity.key, entity) }
@@ -352,12 +352,16 @@ extension MemoryTransaction {
   private func setEntity(_ kind: Entity.Kind, _ key: String, _ entity: Entity?) {
     precondition(isOpen, "the transaction has ended")
     let tables = tables
+    let key = EntityText(key)
     func replace(_ old: Entity?, by new: Entity?) {
       if let old, !old.owner.isEmpty {
-        tables.owned[kind]?[old.owner]?.remove(key)
-        if tables.owned[kind]?[old.owner]?.isEmpty == true { tables.owned[kind]?[old.owner] = nil }
+        let owner = EntityText(old.owner)
+        tables.owned[kind]?[owner]?.remove(key)
+        if tables.owned[kind]?[owner]?.isEmpty == true { tables.owned[kind]?[owner] = nil }
       }
-      if let new, !new.owner.isEmpty { tables.owned[kind, default: [:]][new.owner, default: []].insert(key) }
+      if let new, !new.owner.isEmpty {
+        tables.owned[kind, default: [:]][EntityText(new.owner), default: []].insert(key)
+      }
       tables.entities[kind, default: [:]][key] = new
     }
     let old = tables.entities[kind]?[key]
@@ -402,7 +406,7 @@ extension MemoryTransaction {
     var row = notification
     row.id = tables.lastNotificationID
     var queue = tables.notifications[row.pushToken] ?? []
-    queue.removeAll { $0.coalescingKey == row.coalescingKey }
+    queue.removeAll { $0.coalescingKey.hasSameBytes(as: row.coalescingKey) }
     queue.append(row)
     setQueue(of: row.pushToken, Array(queue.suffix(Limits.notificationsPerTokenMax)))
   }

@@ -53,9 +53,10 @@ struct StoredSubscription: Hashable {
       .map { $0.elementsEqual("query".utf8) } ?? false
     let lines = entity.value.split(
       separator: newline, maxSplits: isQuery ? 4 : 2, omittingEmptySubsequences: false)
-    // Only the last word may hold a space: a zone's name.
-    let words = String(decoding: lines.first ?? [], as: UTF8.self).split(
-      separator: " ", maxSplits: isQuery ? 4 : 3, omittingEmptySubsequences: false)
+    // Only the last word may hold a space: a zone's name. It may begin with a mark that would combine with the space.
+    let words = (lines.first ?? []).split(
+      separator: UInt8(ascii: " "), maxSplits: isQuery ? 4 : 3, omittingEmptySubsequences: false
+    ).map { String(decoding: $0, as: UTF8.self) }
     guard lines.count == (isQuery ? 5 : 3), words.count >= 2, let slash = entity.key.index(ofSlash: 4) else {
       throw damage
     }
@@ -67,13 +68,13 @@ struct StoredSubscription: Hashable {
     details = Array(lines[lines.count - 1])
     switch (words[1], words.count) {
     case ("zone", 3...): watched = .zone(ZoneName(words[2...].joined(separator: " ")), of: nil)
-    case ("shared", 4): watched = .zone(ZoneName(String(words[3])), of: UserName(String(words[2])))
+    case ("shared", 4): watched = .zone(ZoneName(words[3]), of: UserName(words[2]))
     case ("query", 4...):
       guard let events = Int(words[2]) else { throw damage }
       watched = .query(
         WatchedQuery(
           recordType: RecordType(String(decoding: lines[2], as: UTF8.self)), events: RecordEvents(rawValue: events),
-          zone: words.count == 5 ? ZoneName(String(words[4])) : nil, carriesFields: words[3] == "filled",
+          zone: words.count == 5 ? ZoneName(words[4]) : nil, carriesFields: words[3] == "filled",
           json: Array(lines[3])))
     default: watched = .database
     }

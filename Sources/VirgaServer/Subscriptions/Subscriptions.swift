@@ -85,7 +85,7 @@ private struct SubscriptionShelf {
   mutating func save(
     _ subscription: Subscription, isNew: Bool, in transaction: any WriteTransaction, context: CallContext
   ) throws -> SubscriptionResult {
-    if let objection = NameRule.name.objection(to: subscription.id.rawValue) {
+    if let objection = NameRule.plainName.objection(to: subscription.id.rawValue) {
       throw ServiceError.badRequest("subscription ID \(objection)")
     }
     if let type = subscription.recordType, let objection = NameRule.recordType.objection(to: type.rawValue) {

@@ -296,11 +296,79 @@ struct SaveTests {
     #expect(await code { _ = try await database.record(for: record.recordID) } == .unknownItem)
   }
 
-  // C93
-  @Test(arguments: ["caf\u{e9}", "cafe\u{301}", "\u{1F600}", "", String(repeating: "x", count: 256), "nul\0"])
-  func namesThatAreNotPlainAsciiAreRefused(name: String) async throws {
+  // C125. Making such an ID never ends the program, and the other records of the batch are saved.
+  @Test(arguments: [
+    "", "_own", "nul\0", "line\nbreak", "\u{85}", String(repeating: "x", count: 256),
+    String(repeating: "\u{1F600}", count: 128),
+  ])
+  func namesThatAreNoneAreRefusedForTheirRecordAlone(name: String) async throws {
     try await makeZone()
-    #expect(await code { _ = try await database.save(note(name, "x")) } == .invalidArguments)
+    let (bad, good) = (note(name, "x"), note("good", "x"))
+    let results = try await database.modifyRecords(saving: [bad, good], deleting: [], atomically: false)
+    #expect(error(of: results.saveResults[bad.recordID])?.code == .invalidArguments)
+    #expect(code(of: results.saveResults[good.recordID]) == nil)
+  }
+
+  // C125
+  @Test func namesOfAnyScriptAreTakenAndCompareByTheirBytes() async throws {
+    try await makeZone()
+    let names = [
+      "caf\u{e9}", "cafe\u{301}", "\u{301}first", "\u{1F469}\u{200D}\u{1F680}", "日記/1", "\u{212A}", "K",
+      String(repeating: "\u{e9}", count: 250), String(repeating: "\u{1F600}", count: 127) + "x",
+    ]
+    let records = names.map { note($0, $0) }
+    #expect(Set(records.map(\.recordID)).count == names.count)
+    let child = note("child", "x")
+    child["twin"] = CKRecord.Reference(recordID: records[1].recordID, action: .deleteSelf)
+    let saved = try await database.modifyRecords(saving: records + [child], deleting: [])
+    #expect(saved.saveResults.values.allSatisfy { (try? $0.get()) != nil })
+    let found = try await database.records(for: records.map(\.recordID))
+    for (name, record) in zip(names, records) {
+      let back = try found[record.recordID]?.get()
+      #expect(back.map { Array($0.recordID.recordName.utf8) } == Array(name.utf8))
+      #expect((back?["title"] as? String).map { Array($0.utf8) } == Array(name.utf8))
+    }
+    let feed = try await database.recordZoneChanges(inZoneWith: zone, since: nil)
+    #expect(Set(feed.modificationResultsByID.keys) == Set((records + [child]).map(\.recordID)))
+
+    // Who deletes one spelling leaves the other.
+    _ = try await database.deleteRecord(withID: records[0].recordID)
+    let left = try await database.recordZoneChanges(inZoneWith: zone, since: feed.changeToken)
+    #expect(left.deletions.map(\.recordID) == [records[0].recordID])
+    #expect(try await database.record(for: child.recordID)["title"] as? String == "x")
+    _ = try await database.deleteRecord(withID: records[1].recordID)
+    #expect(await code { _ = try await database.record(for: child.recordID) } == .unknownItem)
+    #expect(try await database.record(for: records[5].recordID).recordID != records[6].recordID)
+  }
+
+  // C131
+  @Test func whatIsSetToNilGoesAndWhatIsNotNamedStays() async throws {
+    try await makeZone()
+    let record = note("a", "kept")
+    record["date"] = Date(timeIntervalSince1970: 1_000)
+    record["list"] = ["x", "y"]
+    record["bytes"] = Data([1, 2])
+    record.encryptedValues["secret"] = "hidden"
+    record["number"] = 3
+    _ = try await database.save(record)
+    record["date"] = nil
+    record["bytes"] = nil
+    record["list"] = [String]()
+    record.encryptedValues["secret"] = nil
+    _ = try await database.save(record)
+    let other = try await device.joined(as: "laptop")
+    let back = try await other.database.record(for: record.recordID)
+    #expect(back["date"] == nil && back["bytes"] == nil && back.encryptedValues["secret"] == nil)
+    #expect(back["list"] as? [String] == [])
+    #expect(back["title"] as? String == "kept" && back["number"] as? Int == 3)
+    #expect(back.allKeys().sorted() == ["list", "number", "title"])
+
+    // A record that was made anew and never had the key says nothing of it.
+    let fresh = note("a", "new text")
+    let results = try await other.database.modifyRecords(saving: [fresh], deleting: [], savePolicy: .changedKeys)
+    _ = try results.saveResults[fresh.recordID]?.get()
+    let last = try await database.record(for: record.recordID)
+    #expect(last["title"] as? String == "new text" && last["number"] as? Int == 3 && last["list"] as? [String] == [])
   }
 
   // C93

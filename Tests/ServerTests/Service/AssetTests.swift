@@ -220,7 +220,8 @@ import VirgaWire
     let nowhere = AssetsUploadRequest(zone: ZoneSelector("None"), items: items)
     #expect(try harness.failure(.assetsUpload(nowhere))?.code == .zoneNotFound)
     #expect(try harness.failure(.assetsUpload(request), as: .world)?.code == .authenticationRequired)
-    let bad = AssetsUploadRequest(zone: Harness.diary, items: [.init(recordName: "é", recordType: "E", fieldName: "f")])
+    let bad = AssetsUploadRequest(
+      zone: Harness.diary, items: [.init(recordName: "_é", recordType: "E", fieldName: "f")])
     #expect(try harness.failure(.assetsUpload(bad))?.code == .badRequest)
   }
 

@@ -39,7 +39,7 @@ import VirgaWire
       harness,
       [
         .init(.create, ZoneSelector("New")), .init(.delete, ZoneSelector("None")), .init(.delete, ZoneSelector()),
-        .init(.create, ZoneSelector("_reserved")), .init(.create, ZoneSelector("é")),
+        .init(.create, ZoneSelector("_reserved")), .init(.create, ZoneSelector("é\n")),
         .init(.create, ZoneSelector("Theirs", owner: "_bob")), .init(.delete, Harness.diary),
       ])
     #expect(
