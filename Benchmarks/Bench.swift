@@ -31,7 +31,7 @@ enum Bench {
       }
       let part: Set = ["--queries", "--storm", "--saves", "--uploads"]
       if arguments.contains(where: part.contains) {
-        let server = try ServerUnderTest()
+        let server = try await ServerUnderTest()
         defer { server.stop() }
         if arguments.contains("--uploads") { try measureUploads(server, Workload.records(20_000)) }
         if arguments.contains("--saves") { _ = try measureSaves(server) }
@@ -39,7 +39,7 @@ enum Bench {
         if arguments.contains("--storm") { try measureStorm(server, saveRate: nil) }
         return 0
       }
-      if !arguments.contains("--counts") { try measure() }
+      if !arguments.contains("--counts") { try await measure() }
       return try await Counts.compare() ? 0 : 1
     } catch {
       FileHandle.standardError.write(Data("bench: \(error)\n".utf8))
@@ -47,8 +47,8 @@ enum Bench {
     }
   }
 
-  private static func measure() throws {
-    let server = try ServerUnderTest()
+  private static func measure() async throws {
+    let server = try await ServerUnderTest()
     defer { server.stop() }
     let records = Workload.records(20_000)
     let append = Baseline.durableAppendSeconds(in: server.folder.path)

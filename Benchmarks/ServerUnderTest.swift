@@ -1,4 +1,7 @@
 import Foundation
+import TestSupport
+import VirgaAuth
+import VirgaModel
 
 /// A real `virga serve` of the same build, with an account of its own.
 final class ServerUnderTest {
@@ -8,8 +11,10 @@ final class ServerUnderTest {
   let port: UInt16
   /// `?ckAPIToken=…&ckWebAuthToken=…`
   private(set) var credentials = ""
+  /// The header of the device's session: one request of a native client holds more than one of a web client.
+  private(set) var session = ""
 
-  init() throws {
+  init() async throws {
     let base = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     folder = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
       .appendingPathComponent(".build/bench-\(ProcessInfo.processInfo.processIdentifier)")
@@ -32,6 +37,11 @@ final class ServerUnderTest {
     port = found ?? 0
     output.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
     credentials = try signIn(device: "home")
+    let account = AccountClient(
+      home: VirgaHome(path: folder.appendingPathComponent("home").path), endpoint: "http://127.0.0.1:\(port)",
+      transport: RawAccountTransport(port: port), deviceName: "home",
+      now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
+    session = "X-Virga-Session: \(try await account.session().token)\r\n"
   }
 
   /// Enrols a device with an account of its own, and gives the query that signs its user in.
@@ -91,6 +101,19 @@ final class ServerUnderTest {
     process.terminate()
     process.waitUntilExit()
     try? FileManager.default.removeItem(at: folder)
+  }
+}
+
+/// Carries the account's few requests, each over a connection of its own.
+private struct RawAccountTransport: AccountTransport {
+  let port: UInt16
+
+  func send(
+    method: String, path: String, headers: [(name: String, value: String)], body: [UInt8]
+  ) async throws -> (status: Int, body: [UInt8]) {
+    let fields = headers.map { "\($0.name): \($0.value)\r\n" }.joined()
+    let answer = try RawConnection(port: port).request(requestBytes(method, path, body: body, headers: fields))
+    return (answer.status, answer.body)
   }
 }
 

@@ -55,7 +55,7 @@ enum Workload {
     let requests = stride(from: 0, to: records.count, by: batch).map { start in
       requestBytes(
         "POST", server.target("records/modify"),
-        body: modifyBody(records[start..<min(start + batch, records.count)], zone: zone))
+        body: modifyBody(records[start..<min(start + batch, records.count)], zone: zone), headers: server.session)
     }
     let elapsed = seconds {
       let group = DispatchGroup()

@@ -1,7 +1,9 @@
 /// The limits of the service, each with its unit and source. They are checked once, where data enter.
 public enum Limits {
-  /// Operations in one request over the web service (Web Services Reference); native clients may send 400.
+  /// Operations, or names, in one request of our own clients; native clients may send as many.
   public static let operationsPerRequestMax = 400
+  /// The same of all others (Web Services Reference).
+  public static let operationsPerWebRequestMax = 200
   /// Records in one page of an answer (Web Services Reference).
   public static let recordsPerPageMax = 200
   /// Records in one page for a client that sends `X-Virga-Page`; a first sync then needs fewer requests.

@@ -82,6 +82,8 @@ public struct CallContext: Sendable {
   public var wantsSyncToken: Bool
   /// The most records that a page may hold for this client.
   public var recordsPerPageMax: Int
+  /// The most operations, or names, that a request of this client may hold.
+  public var operationsPerRequestMax = Limits.operationsPerRequestMax
   public var preparation = Preparation.nothing
   /// Push tokens that have news once the transaction has committed.
   public var wakes: Set<String> = []
@@ -99,4 +101,7 @@ public struct CallContext: Sendable {
     wantsSyncToken = false
     recordsPerPageMax = Limits.recordsPerPageMax
   }
+
+  /// Whose zones are meant that the call names without their owner.
+  package var zoneOwner: UserName { endpoint.scope == .public ? .defaultOwner : principal.user ?? .defaultOwner }
 }

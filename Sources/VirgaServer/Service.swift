@@ -16,6 +16,7 @@ public struct Service: Sendable {
   ///   query that must first make an index: perform the call as a write.
   public func read(_ call: Call, in transaction: any ReadTransaction, context: inout CallContext) throws -> Reply {
     try checkContainer(context.endpoint.container)
+    try call.checkCount(atMost: context.operationsPerRequestMax)
     return try performRead(call, in: transaction, context: &context)
   }
 
@@ -47,6 +48,7 @@ public struct Service: Sendable {
   /// - Throws: as `read`.
   public func write(_ call: Call, in transaction: any WriteTransaction, context: inout CallContext) throws -> Reply {
     try checkContainer(context.endpoint.container)
+    try call.checkCount(atMost: context.operationsPerRequestMax)
     return try performWrite(call, in: transaction, context: &context)
   }
 

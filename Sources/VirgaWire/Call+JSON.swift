@@ -10,13 +10,14 @@ extension Call {
     decoding bytes: [UInt8], for operation: Operation, listener: OperationListener? = nil
   ) throws(ServiceError) {
     do {
-      var reader = JSONReader(bytes.isEmpty ? Array("{}".utf8) : bytes)
+      var reader = JSONReader(message: bytes)
+      if reader.isAtEnd { reader = JSONReader(Array("{}".utf8)) }
       self = try Call(reading: &reader, for: operation, listener)
       try reader.finish()
     } catch {
       throw ServiceError(error)
     }
-    try checkCount()
+    try checkCount(atMost: Limits.operationsPerRequestMax)
   }
 
   private init(
@@ -40,8 +41,8 @@ extension Call {
     case .subscriptionsModify: self = .subscriptionsModify(try SubscriptionsModifyRequest(reading: &reader))
     case .assetsUpload: self = .assetsUpload(try AssetsUploadRequest(reading: &reader))
     case .assetsRereference: self = .assetsRereference(try AssetsRereferenceRequest(reading: &reader))
-    case .tokensCreate: self = .tokensCreate(try PushTokenRequest(reading: &reader))
-    case .tokensRegister: self = .tokensRegister(try PushTokenRequest(reading: &reader))
+    case .tokensCreate: self = .tokensCreate(try PushTokenRequest(reading: &reader, isNew: true))
+    case .tokensRegister: self = .tokensRegister(try PushTokenRequest(reading: &reader, isNew: false))
     case .zonesList: self = try Self.reading(nothingOf: &reader, .zonesList)
     case .subscriptionsList: self = try Self.reading(nothingOf: &reader, .subscriptionsList)
     case .usersCaller: self = try Self.reading(nothingOf: &reader, .usersCaller)
@@ -61,30 +62,32 @@ extension Call {
     return call
   }
 
-  private func checkCount() throws(ServiceError) {
+  /// - Parameter most: How many operations, or names, the caller may send in one request.
+  /// - Throws: `limitExceeded`, saying what there are too many of.
+  package func checkCount(atMost most: Int) throws(ServiceError) {
     let (what, observed, limit): (String, Int, Int)
     switch self {
     case .recordsQuery(let request):
       let count = request.query.filters.count + request.query.sorts.count
       (what, observed, limit) = ("filters and sorts", count, Limits.queryPartsMax)
     case .recordsModify(let request):
-      (what, observed, limit) = ("operations", request.operations.count, Limits.operationsPerRequestMax)
+      (what, observed, limit) = ("operations", request.operations.count, most)
     case .recordsLookup(let request):
-      (what, observed, limit) = ("records", request.records.count, Limits.operationsPerRequestMax)
+      (what, observed, limit) = ("records", request.records.count, most)
     case .recordsResolve(let request), .recordsAccept(let request):
-      (what, observed, limit) = ("shortGUIDs", request.shortGUIDs.count, Limits.operationsPerRequestMax)
+      (what, observed, limit) = ("shortGUIDs", request.shortGUIDs.count, most)
     case .usersLookup(let request):
-      (what, observed, limit) = ("lookupInfos", request.lookupInfos.count, Limits.operationsPerRequestMax)
+      (what, observed, limit) = ("lookupInfos", request.lookupInfos.count, most)
     case .zonesLookup(let request):
-      (what, observed, limit) = ("zones", request.zones.count, Limits.operationsPerRequestMax)
+      (what, observed, limit) = ("zones", request.zones.count, most)
     case .zonesModify(let request):
-      (what, observed, limit) = ("operations", request.operations.count, Limits.operationsPerRequestMax)
+      (what, observed, limit) = ("operations", request.operations.count, most)
     case .changesZone(let requests):
-      (what, observed, limit) = ("zones", requests.count, Limits.operationsPerRequestMax)
+      (what, observed, limit) = ("zones", requests.count, most)
     case .subscriptionsLookup(let request):
-      (what, observed, limit) = ("subscriptions", request.ids.count, Limits.operationsPerRequestMax)
+      (what, observed, limit) = ("subscriptions", request.ids.count, most)
     case .subscriptionsModify(let request):
-      (what, observed, limit) = ("operations", request.operations.count, Limits.operationsPerRequestMax)
+      (what, observed, limit) = ("operations", request.operations.count, most)
     case .assetsUpload(let request):
       (what, observed, limit) = ("tokens", request.items.count, Limits.uploadTokensPerRequestMax)
     case .assetsRereference(let request):

@@ -4,9 +4,10 @@ extension Reply {
   /// The answer's body.
   /// - Parameter extensions: Whether the client asked for our extensions; strict clients refuse unknown keys.
   /// - Parameter uuid: The request's identifier, which errors of single items repeat.
-  public func encoded(extensions: Bool, uuid: String) -> [UInt8] {
+  /// - Parameter owner: Whose zones are meant that the request named without their owner.
+  public func encoded(extensions: Bool, uuid: String, owner: UserName = .defaultOwner) -> [UInt8] {
     var writer = JSONWriter(capacity: estimatedSize)
-    write(into: &writer, ReplyStyle(extensions: extensions, uuid: uuid))
+    write(into: &writer, ReplyStyle(extensions: extensions, uuid: uuid, owner: owner))
     return writer.bytes
   }
 
@@ -72,7 +73,8 @@ extension Reply {
   public init(
     decoding bytes: [UInt8], for operation: Operation, in zone: ZoneID = ZoneID(.default, owner: .defaultOwner)
   ) throws(WireError) {
-    var reader = JSONReader(bytes.isEmpty ? Array("{}".utf8) : bytes)
+    var reader = JSONReader(message: bytes)
+    if reader.isAtEnd { reader = JSONReader(Array("{}".utf8)) }
     self = try Reply(reading: &reader, for: operation, in: zone)
     try reader.finish()
   }

@@ -199,6 +199,12 @@ class PyiCloudSuite(unittest.TestCase):
         self.assertEqual(
             self.client.lookup(["n1"], zone_id=self.zone).records[0].fields.get_value("text"), "b")
 
+    def test_a_taken_name_is_a_conflict(self):
+        self.save(self.operation("create", "n1", {"text": self.text("a")}))
+        self.client = self.make_client(extra="ignore")
+        with self.assertRaisesRegex(CloudKitApiError, "n1: CONFLICT"):
+            self.save(self.operation("create", "n1", {"text": self.text("b")}))
+
     # Changes
 
     def test_changes_are_paged_and_end_with_tombstones(self):

@@ -53,17 +53,22 @@ import VirgaModel
     update.desiredKeys = ["name"]
     let delete = RecordOperation(.forceDelete, RecordChange(name: "t3"))
     var expected = RecordsModifyRequest(
-      operations: [create, update, delete], zone: ZoneSelector("Trips", owner: "_me"), isAtomic: false)
+      operations: [create, update, delete], zone: ZoneSelector("Trips", owner: "_me"), atomic: false)
     expected.desiredKeys = ["name", "name"]
     expected.numbersAsStrings = true
     #expect(call == .recordsModify(expected))
   }
 
-  @Test func batchesAreAtomicInTheDefaultZoneUnlessSaidOtherwise() throws {
-    #expect(try decode(#"{"operations":[]}"#, .recordsModify) == .recordsModify(RecordsModifyRequest(operations: [])))
-    #expect(
-      try decode(#"{"operations":[],"zoneID":null,"atomic":null,"desiredKeys":null}"#, .recordsModify)
-        == .recordsModify(RecordsModifyRequest(operations: [], zone: ZoneSelector(), isAtomic: true)))
+  @Test func batchesAreAtomicUnlessSaidOtherwiseAndWhatIsSaidIsKnown() throws {
+    for (text, stated, isAtomic) in [
+      (#"{"operations":[]}"#, nil, true), (#"{"operations":[],"zoneID":null,"atomic":null}"#, nil, true),
+      (#"{"operations":[],"atomic":true}"#, true, true), (#"{"operations":[],"atomic":false}"#, false, false),
+    ] as [(String, Bool?, Bool)] {
+      let call = try decode(text, .recordsModify)
+      #expect(call == .recordsModify(RecordsModifyRequest(operations: [], atomic: stated)))
+      guard case .recordsModify(let request) = call else { return }
+      #expect(request.isAtomic == isAtomic)
+    }
   }
 
   @Test(arguments: [

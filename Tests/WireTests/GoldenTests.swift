@@ -19,6 +19,7 @@ import VirgaModel
     update.desiredKeys = []
     var modify = RecordsModifyRequest(
       operations: [create, update, RecordOperation(.delete, RecordChange(name: "t3", tag: "8"))], zone: zone)
+    modify.atomic = true
     modify.desiredKeys = ["name"]
     var lookup = RecordsLookupRequest(records: [.init("t1"), .init("t \"2\" / é", desiredKeys: ["name"])], zone: zone)
     lookup.numbersAsStrings = true

@@ -163,7 +163,7 @@ struct RecordModification: Sendable {
       case .delete(let id): RecordOperation(.forceDelete, RecordChange(name: id.model.name))
       }
     }
-    var request = RecordsModifyRequest(operations: operations, zone: ZoneSelector(zone), isAtomic: isAtomic)
+    var request = RecordsModifyRequest(operations: operations, zone: ZoneSelector(zone), atomic: isAtomic)
     // With a tag that fits, the service's record is the one sent, and its fields need not travel back.
     if items.allSatisfy({ !($0.draft?.overwrites ?? false) }) { request.desiredKeys = [] }
     guard case .records(let reply) = try await database.perform(.recordsModify(request), in: zone),

@@ -11,15 +11,18 @@ struct BodyReceiver {
   private var framing: ParsedHead.Framing
   private var chunks: ChunkedBodyParser
   private let limit: Int64
+  private let tooLarge: HTTPRefusal
   private var bytes: [UInt8] = []
   private var file: UploadFile?
   private(set) var received: Int64 = 0
   let began: Instant
 
-  private init(_ framing: ParsedHead.Framing, limit: Int64, chunkLimits: ChunkedBodyParser.Limits, began: Instant)
-    throws(HTTPRefusal)
-  {
-    if case .length(let length) = framing, length > limit { throw .bodyTooLarge(limit: limit) }
+  private init(
+    _ framing: ParsedHead.Framing, limit: Int64, tooLarge: HTTPRefusal, chunkLimits: ChunkedBodyParser.Limits,
+    began: Instant
+  ) throws(HTTPRefusal) {
+    if case .length(let length) = framing, length > limit { throw tooLarge }
+    self.tooLarge = tooLarge
     self.framing = framing
     self.limit = limit
     self.began = began
@@ -30,7 +33,9 @@ struct BodyReceiver {
   init(
     buffering framing: ParsedHead.Framing, limit: Int, chunkLimits: ChunkedBodyParser.Limits, began: Instant
   ) throws(HTTPRefusal) {
-    try self.init(framing, limit: Int64(limit), chunkLimits: chunkLimits, began: began)
+    try self.init(
+      framing, limit: Int64(limit), tooLarge: .bodyTooLarge(limit: Int64(limit)), chunkLimits: chunkLimits, began: began
+    )
   }
 
   /// A receiver into a new file. Throws 413 when more is announced than the limit allows, 500 or 507 for the disk's sake.
@@ -38,7 +43,8 @@ struct BodyReceiver {
     streaming framing: ParsedHead.Framing, into directory: String, limit: Int64,
     chunkLimits: ChunkedBodyParser.Limits, began: Instant
   ) throws(HTTPRefusal) {
-    try self.init(framing, limit: limit, chunkLimits: chunkLimits, began: began)
+    try self.init(
+      framing, limit: limit, tooLarge: .fileTooLarge(limit: limit), chunkLimits: chunkLimits, began: began)
     file = try UploadFile(in: directory)
   }
 
@@ -62,7 +68,7 @@ struct BodyReceiver {
       offset += count
     case .chunked:
       while let range = try chunks.next(input, from: &offset) {
-        guard Int64(range.count) <= limit - received else { throw .bodyTooLarge(limit: limit) }
+        guard Int64(range.count) <= limit - received else { throw tooLarge }
         try keep(input.extracting(range), expecting: nil)
       }
     }

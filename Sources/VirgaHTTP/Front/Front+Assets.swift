@@ -137,7 +137,7 @@ extension Front {
       // What users stored is never a page of this server.
       ("X-Content-Type-Options", "nosniff"), ("Content-Security-Policy", "sandbox"),
     ])
-    if head.headers["If-None-Match"]?.contains(tag) == true { return HTTPResponse(status: 304, headers: headers) }
+    if Self.isNamed(tag, in: head.headers["If-None-Match"]) { return HTTPResponse(status: 304, headers: headers) }
     let isCurrent = head.headers["If-Range"].map { $0 == tag } ?? true
     switch isCurrent ? ByteRange(head.headers["Range"], size: size) : .whole {
     case .whole: return HTTPResponse(status: 200, headers: headers, body: .file(path: path, offset: 0, length: size))
@@ -150,6 +150,18 @@ extension Front {
       headers.append("Content-Range", "bytes */\(size)")
       return HTTPResponse(status: 416, headers: headers)
     }
+  }
+}
+
+extension Front {
+  /// Whether an `If-None-Match` field names what there is: by its tag, weak or not, or by `*` (RFC 9110, section 13.1.2).
+  static func isNamed(_ tag: String, in field: String?) -> Bool {
+    guard let field else { return false }
+    let names = field.split(separator: ",").map { name in
+      name.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
+    }
+    // The tags of assets hold neither commas nor spaces.
+    return names.contains { $0 == "*" || $0 == tag || $0 == "W/\(tag)" }
   }
 }
 

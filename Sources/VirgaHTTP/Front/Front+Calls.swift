@@ -6,27 +6,30 @@ extension Front {
   /// Checks who asks, reads the call, runs it on the store and writes its answer.
   func call(_ endpoint: Endpoint, _ request: HTTPRequest) async -> HTTPResponse {
     let uuid = makeUUID()
+    // A page that loses the token of an answer that failed would have to sign in again.
+    var tokenHeaders: [(name: String, value: String)] = []
     do {
       guard configuration.serves(endpoint.container) else {
         throw ServiceError(.notFound, "there is no container \(endpoint.container) on this server")
       }
       let query = QueryParameters(of: request.head)
       let authentication = try await authenticator.authenticate(request, query, for: endpoint)
+      tokenHeaders = authentication.responseHeaders
       try rates.admit(authentication.principal, now: configuration.now())
       guard case .bytes(let body) = request.body else { throw ServiceError.badRequest("the body is not in memory") }
       let context = context(for: endpoint, authentication.principal, request.head, query)
-      let encode: @Sendable (Reply) -> [UInt8] = { $0.encoded(extensions: context.wantsExtensions, uuid: uuid) }
+      let encode: @Sendable (Reply) -> [UInt8] = {
+        $0.encoded(extensions: context.wantsExtensions, uuid: uuid, owner: context.zoneOwner)
+      }
       guard let bytes = try await run(body, context, encode) else { return Self.brokenOff }
-      var response = HTTPResponse.json(bytes, status: 200, uuid: uuid)
-      for header in authentication.responseHeaders { response.headers.append(header.name, header.value) }
-      return response
+      return HTTPResponse.json(bytes, status: 200, uuid: uuid).with(tokenHeaders)
     } catch {
       var error = serviceError(error, uuid: uuid, during: endpoint.operation.rawValue)
       // Only the rules know of some calls that they need a user.
       if error.code == .authenticationRequired, error.redirectURL == nil {
         error.redirectURL = await authenticator.signInURL(for: request, at: endpoint)
       }
-      return failure(error, uuid: uuid)
+      return failure(error, uuid: uuid).with(tokenHeaders)
     }
   }
 
@@ -104,6 +107,8 @@ extension Front {
     context.clientID = query["clientId"]
     context.wantsSyncToken = query.isTrue("getCurrentSyncToken")
     context.wantsExtensions = head.headers["X-Virga-Extensions"] == "1"
+    // Who comes with a device's session is a client of ours, which may send as much as native ones.
+    if principal.device == nil { context.operationsPerRequestMax = Limits.operationsPerWebRequestMax }
     if let page = head.headers["X-Virga-Page"].flatMap(Int.init), page > 0 {
       context.recordsPerPageMax = min(page, Limits.recordsPerLargePageMax)
     }

@@ -114,7 +114,7 @@ package final class Front: HTTPHandler {
     case .share(let path): return await sharePage(path, request.head)
     case .health: return await health()
     case .metrics: return metricsAnswer(request)
-    case .preflight: return .preflight(request.head)
+    case .preflight(let allowed): return .preflight(request.head, allowed: allowed)
     case .wrongMethod(let allowed): return refusal(ofMethod: request.head.method, allowed: allowed)
     case .notFound(let reason): return failure(ServiceError(.notFound, reason))
     case .malformed(let reason): return failure(.badRequest(reason))
@@ -138,7 +138,8 @@ package final class Front: HTTPHandler {
     }
     if refusal.status == 507 { error.retryAfterSeconds = 30 }
     var response = failure(error)
-    response.status = refusal.status
+    // Clients know 413 as a full quota, and from where files go.
+    response.status = refusal.status == 413 && !refusal.isOfFile ? 400 : refusal.status
     // Who asks is not known here, and a page should read why it was refused.
     response.allow(origin: "*")
     return response
@@ -150,7 +151,7 @@ package final class Front: HTTPHandler {
       switch bodyPlan(for: request.head) {
       case .refuse(let response): return response
       case .buffer(let limit) where bytes.count > limit: return response(to: .bodyTooLarge(limit: Int64(limit)))
-      case .stream(_, let limit) where bytes.count > limit: return response(to: .bodyTooLarge(limit: Int64(limit)))
+      case .stream(_, let limit) where bytes.count > limit: return response(to: .fileTooLarge(limit: Int64(limit)))
       default: break
       }
     }

@@ -7,6 +7,12 @@ extension HTTPResponse {
       body: .bytes(body))
   }
 
+  func with(_ headers: [(name: String, value: String)]) -> HTTPResponse {
+    var response = self
+    for header in headers { response.headers.append(header.name, header.value) }
+    return response
+  }
+
   /// Lets a page of that origin read the answer and the headers that it needs, such as the next web-auth token. A browser
   /// refuses an answer that says so twice, so the first word counts.
   mutating func allow(origin: String) {
@@ -20,9 +26,10 @@ extension HTTPResponse {
   }
 
   /// Answers whether a page may send what it asks for: it may, since no answer depends on cookies.
-  static func preflight(_ head: HTTPRequestHead) -> HTTPResponse {
+  static func preflight(_ head: HTTPRequestHead, allowed: String) -> HTTPResponse {
     var headers = HTTPHeaders([
-      ("Allow", "GET, HEAD, POST, PUT, OPTIONS"),
+      ("Allow", "\(allowed), OPTIONS"),
+      // A page may send what it likes: a method that the path does not know is refused to everybody.
       ("Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS, PUT"),
       ("Access-Control-Allow-Headers", head.headers["Access-Control-Request-Headers"] ?? "Content-Type"),
       ("Access-Control-Max-Age", "86400"),

@@ -18,8 +18,8 @@ enum Route: Hashable, Sendable {
   case credentials
   case health
   case metrics
-  /// A question by a browser whether it may send another request.
-  case preflight
+  /// A question by a browser whether it may send another request, and by anybody which ones there are.
+  case preflight(allowed: String)
   /// The path is known, the method is not allowed there.
   case wrongMethod(allowed: String)
   case notFound(String)
@@ -28,7 +28,7 @@ enum Route: Hashable, Sendable {
 
   init(_ head: HTTPRequestHead) {
     guard head.method != "OPTIONS" else {
-      self = .preflight
+      self = .preflight(allowed: Self.methods(at: head))
       return
     }
     let path = head.path
@@ -46,6 +46,18 @@ enum Route: Hashable, Sendable {
       segments.append(text)
     }
     self = Self.route(segments, head).restricted(to: head.method)
+  }
+
+  /// What may be sent to a path: the other methods than OPTIONS that do not fail for themselves.
+  private static func methods(at head: HTTPRequestHead) -> String {
+    var asked = head
+    // A method that no path knows.
+    asked.method = "-"
+    switch Route(asked) {
+    case .wrongMethod(let allowed): return allowed
+    case .account, .management, .credentials: return "GET, POST"
+    default: return "GET, HEAD, POST, PUT"
+    }
   }
 
   /// Whether a target begins as those of the protocol's calls do.
@@ -122,18 +134,21 @@ enum Route: Hashable, Sendable {
 
   private static func quoted(_ text: String) -> String { "'\(text.prefix(100))'" }
 
-  private func restricted(to method: String) -> Route {
-    switch (self, method) {
-    case (.call, "POST"), (.upload, "POST"), (.upload, "PUT"), (.download, "GET"), (.download, "HEAD"), (.push, "GET"),
-      (.share, "GET"), (.share, "HEAD"),
-      (.health, "GET"), (.health, "HEAD"), (.metrics, "GET"):
-      self
-    case (.call(let endpoint), "GET") where endpoint.operation.allowsGet: self
-    case (.call(let endpoint), _): .wrongMethod(allowed: endpoint.operation.allowsGet ? "GET, POST" : "POST")
-    case (.upload, _): .wrongMethod(allowed: "POST, PUT")
-    case (.download, _), (.health, _), (.share, _): .wrongMethod(allowed: "GET, HEAD")
-    case (.push, _), (.metrics, _): .wrongMethod(allowed: "GET")
-    default: self
+  /// HEAD goes where GET goes, and is answered like it without the body; but a poll would lose its notification so.
+  private var methods: [String] {
+    switch self {
+    case .call(let endpoint): endpoint.operation.allowsGet ? ["GET", "HEAD", "POST"] : ["POST"]
+    case .upload: ["POST", "PUT"]
+    case .download, .share, .health, .metrics: ["GET", "HEAD"]
+    case .push: ["GET"]
+    default: []
     }
+  }
+
+  private func restricted(to method: String) -> Route {
+    // Nearly all requests are calls.
+    if method == "POST", case .call = self { return self }
+    let methods = methods
+    return methods.isEmpty || methods.contains(method) ? self : .wrongMethod(allowed: methods.joined(separator: ", "))
   }
 }

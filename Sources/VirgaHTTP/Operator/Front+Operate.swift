@@ -16,7 +16,7 @@ extension Front {
     let context = try operatorContext(query, operation, head)
     try await checkNamed(query, context)
     let reply = try await run(try Call(decoding: body, for: operation), context)
-    return reply.encoded(extensions: true, uuid: uuid)
+    return reply.encoded(extensions: true, uuid: uuid, owner: context.zoneOwner)
   }
 
   /// The versions of a record that are kept.
@@ -29,7 +29,7 @@ extension Front {
     let reply = try await store.read { [service] transaction in
       try service.history(of: RecordName(record), in: zone, transaction: transaction, context: context)
     }
-    return reply.encoded(extensions: true, uuid: uuid)
+    return reply.encoded(extensions: true, uuid: uuid, owner: context.zoneOwner)
   }
 
   /// All records of a zone; of the public database those that the user made.
@@ -41,7 +41,7 @@ extension Front {
     let reply = try await store.read { [service] transaction in
       try service.liveRecords(of: zone, madeBy: maker, in: transaction, context: context)
     }
-    return reply.encoded(extensions: true, uuid: uuid)
+    return reply.encoded(extensions: true, uuid: uuid, owner: context.zoneOwner)
   }
 
   /// The roles of a user, whom the query names.

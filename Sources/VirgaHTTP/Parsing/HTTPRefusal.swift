@@ -4,6 +4,8 @@
 public struct HTTPRefusal: Error, Sendable, Hashable {
   public var status: Int
   public var reason: String
+  /// Whether it is the body of a file that streams to the disk.
+  var isOfFile = false
 
   public init(status: Int, reason: String) {
     self.status = status
@@ -24,6 +26,11 @@ public struct HTTPRefusal: Error, Sendable, Hashable {
   static let bodyTooLarge = HTTPRefusal(status: 413, reason: "The body is larger than any call takes.")
   static func bodyTooLarge(limit: Int64) -> HTTPRefusal {
     HTTPRefusal(status: 413, reason: "The body is larger than the \(limit) bytes that this call takes.")
+  }
+  static func fileTooLarge(limit: Int64) -> HTTPRefusal {
+    var refusal = bodyTooLarge(limit: limit)
+    refusal.isOfFile = true
+    return refusal
   }
   static let targetTooLong = HTTPRefusal(status: 414, reason: "The target is too long.")
   static let expectation = HTTPRefusal(status: 417, reason: "The only expectation met is 100-continue.")

@@ -55,18 +55,25 @@ struct Access {
   }
 
   /// Why the caller may not do this to a record of the zone; `current` is the live record, if there is one.
+  /// - Throws: `authenticationRequired` where somebody who is signed in might.
   func refusal(
     of kind: RecordOperation.Kind, of type: RecordType?, on current: StoredRecord?, in zone: OpenZone
   ) throws -> ServiceError? {
     if let reach = zone.reach { return try reach.refusal(of: kind, of: type, on: current) }
-    return try zone.grants?.refusal(of: kind, of: type, on: current)
+    let refusal = try zone.grants?.refusal(of: kind, of: type, on: current)
+    if refusal != nil && user == nil { throw ServiceError.signInRequired }
+    return refusal
   }
 }
 
 extension Principal {
   /// - Throws: `authenticationRequired` when nobody is signed in.
   func requiredUser() throws -> UserName {
-    guard let user else { throw ServiceError(.authenticationRequired, "request needs authorization") }
+    guard let user else { throw ServiceError.signInRequired }
     return user
   }
+}
+
+extension ServiceError {
+  fileprivate static let signInRequired = ServiceError(.authenticationRequired, "request needs authorization")
 }

@@ -53,22 +53,11 @@ extension Access {
     guard request.zone == nil, request.isZoneWide, scope != .public else {
       return [try openZone(request.zone ?? ZoneSelector(), in: transaction)]
     }
-    guard let database else { return try sharedZones(in: transaction) }
+    guard let database else {
+      throw ServiceError.badRequest("\(Reason.noZoneWideInShared): name the zone, with its owner")
+    }
     return try transaction.liveZones(of: database).sorted { $0.name < $1.name }.map { row in
       OpenZone(id: ZoneID(row.name, owner: owner), database: database, row: row)
-    }
-  }
-
-  private func sharedZones(in transaction: any ReadTransaction) throws -> [OpenZone] {
-    guard let user else { return [] }
-    let ids = try transaction.sharedZones(of: user, container, environment).filter { !$0.isDeleted }.map(\.id).sorted()
-    return try ids.compactMap { id in
-      do {
-        return try openZone(ZoneSelector(id), in: transaction)
-      } catch let error as ServiceError where error.code == .zoneNotFound {
-        // The owner has deleted it, or shares nothing of it any more.
-        return nil
-      }
     }
   }
 }

@@ -24,7 +24,8 @@ extension RecordBatch {
   ) throws {
     let first = entries.count
     makeRoom(for: first + operations.count, context)
-    try Limits.check(first + operations.count, atMost: Limits.operationsPerRequestMax, "operations in one request")
+    try Limits.check(
+      first + operations.count, atMost: context.operationsPerRequestMax, "operations in one request")
     for (index, operation) in operations.enumerated() {
       try Limits.check(desiredKeys: operation.desiredKeys)
       let name = operation.record.name ?? Self.newName(for: operation, context: &context)
@@ -36,7 +37,7 @@ extension RecordBatch {
     for entry in entries[first...] {
       do {
         entry.outcome = try plan(entry, context: &context)
-      } catch let error as ServiceError {
+      } catch let error as ServiceError where error.code != .authenticationRequired {
         entry.outcome = .failure(RecordFailure(entry.name, error))
       }
       if case .save(let save) = entry.outcome { try savedBytes.take(save.record) }
@@ -69,7 +70,9 @@ extension RecordBatch {
       throw refusal
     }
     if let refusal = try versionRefusal(operation, live) {
-      return .failure(try failure(name, refusal, live: live, tag: operation.record.tag, context: context))
+      // What a create names as its tag stands for no version.
+      let tag = operation.kind == .create ? nil : operation.record.tag
+      return .failure(try failure(name, refusal, live: live, tag: tag, context: context))
     }
     try checkType(of: operation.record, live: live)
     if operation.kind.isDelete {
@@ -114,7 +117,7 @@ extension RecordBatch {
   /// What the table of operation kinds says of existence and change tags.
   private func versionRefusal(_ operation: RecordOperation, _ live: StoredRecord?) throws -> ServiceError? {
     if operation.kind == .create {
-      return live == nil ? nil : ServiceError(.exists, Reason.recordExists)
+      return live == nil ? nil : ServiceError(.conflict, Reason.recordExists)
     }
     // A share is never saved over a version that its writer has not seen.
     let comparesTag = operation.kind.comparesTag || live?.type == .share && !operation.kind.isDelete
@@ -136,7 +139,7 @@ extension RecordBatch {
     if let grants = zone.grants, try !grants.mayRead(live) { return failure }
     guard conflictBytes.takes(live) else { return failure }
     failure.serverRecord = try wholeView.envelope(of: live)
-    if error.code == .conflict, let sequence = tag?.sequence,
+    if let sequence = tag?.sequence,
       let ancestor = try transaction.version(sequence, of: name, in: row), !ancestor.isDeleted,
       try zone.mayRead(ancestor, of: live, in: transaction), conflictBytes.takes(ancestor)
     {

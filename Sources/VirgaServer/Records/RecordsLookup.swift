@@ -6,7 +6,6 @@ extension Service {
     _ request: RecordsLookupRequest, in transaction: any ReadTransaction, context: CallContext
   ) throws -> Reply {
     let access = try Access(context)
-    try Limits.check(request.records.count, atMost: Limits.operationsPerRequestMax, "records in one request")
     try Limits.check(desiredKeys: request.desiredKeys)
     for item in request.records { try Limits.check(desiredKeys: item.desiredKeys) }
     let zone = try access.openZone(request.zone, in: transaction)

@@ -5,7 +5,7 @@ extension Service {
   /// Saves and deletes records of one zone.
   ///
   /// A request that is sent again because its answer was lost is not recognised: a create then finds its own record
-  /// and fails with `EXISTS`, an update finds its own tag stale and fails with `CONFLICT`. Answering success would
+  /// and fails with `CONFLICT`, and so does an update that finds its own tag stale. Answering success would
   /// have to guess from equal content that nobody else wrote it. The error carries the record for clients that asked
   /// for our extensions, and others look it up, so a client that sent the same content finds it in place and is done.
   func modifyRecords(
@@ -14,6 +14,7 @@ extension Service {
     let access = try Access(context)
     try Limits.check(desiredKeys: request.desiredKeys)
     let zone = try access.openZone(request.zone, in: transaction)
+    if zone.isDefault && request.atomic == true { throw ServiceError.badRequest(Reason.noAtomicInDefaultZone) }
     var batch = RecordBatch(request, access: access, zone: zone, transaction: transaction, context: context)
     try batch.plan(context: &context)
     try batch.checkReach()

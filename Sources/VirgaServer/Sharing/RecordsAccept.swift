@@ -7,7 +7,6 @@ extension Service {
     _ request: ShortGUIDsRequest, in transaction: any ReadTransaction, context: CallContext
   ) throws -> Reply {
     let user = try context.principal.requiredUser()
-    try Limits.check(request.shortGUIDs.count, atMost: Limits.operationsPerRequestMax, "shares in one request")
     var allowance = AnswerAllowance()
     return .shares(
       try request.shortGUIDs.map { shortGUID in
@@ -25,7 +24,6 @@ extension Service {
     _ request: ShortGUIDsRequest, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {
     let user = try context.principal.requiredUser()
-    try Limits.check(request.shortGUIDs.count, atMost: Limits.operationsPerRequestMax, "shares in one request")
     var allowance = AnswerAllowance()
     try ensureUserRecord(of: user, in: transaction, context: &context)
     var results: [ShareResult] = []

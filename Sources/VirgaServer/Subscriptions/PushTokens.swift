@@ -113,10 +113,11 @@ extension Service {
     _ request: PushTokenRequest, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {
     let token = context.makeSecret()
-    try savePushToken(token, request, in: transaction, context: context)
+    let environment = request.apnsEnvironment ?? context.endpoint.environment.rawValue
+    try savePushToken(token, request, environment, in: transaction, context: context)
     return .pushToken(
       PushTokenReply(
-        apnsEnvironment: request.apnsEnvironment, apnsToken: token, webcourierURL: context.urls.pushURL(token: token)))
+        apnsEnvironment: environment, apnsToken: token, webcourierURL: context.urls.pushURL(token: token)))
   }
 
   /// Ties a token that `tokens/create` made to the caller, and brings one back that was dropped.
@@ -130,32 +131,34 @@ extension Service {
     }
     let owner = PushToken.owner(
       user, container: context.endpoint.container, environment: context.endpoint.environment)
-    if let known = try transaction.entity(.pushToken, key: token), known.owner != owner {
-      throw ServiceError(.accessDenied, "the token belongs to another user")
-    }
-    try savePushToken(token, request, in: transaction, context: context)
+    let known = try transaction.entity(.pushToken, key: token)
+    if let known, known.owner != owner { throw ServiceError(.accessDenied, "the token belongs to another user") }
+    let environment = try request.apnsEnvironment ?? known.map { try PushToken($0).apnsEnvironment }
+    try savePushToken(
+      token, request, environment ?? context.endpoint.environment.rawValue, in: transaction, context: context)
     return .empty
   }
 
   private func savePushToken(
-    _ token: String, _ request: PushTokenRequest, in transaction: any WriteTransaction, context: CallContext
+    _ token: String, _ request: PushTokenRequest, _ apnsEnvironment: String, in transaction: any WriteTransaction,
+    context: CallContext
   ) throws {
     let user = try context.principal.requiredUser()
     // It may have been removed while the call waited.
     if let device = context.principal.endsWith, try Accounts().isRemoved(device, in: transaction) {
       throw ServiceError.deviceRemoved
     }
-    guard Environment(rawValue: request.apnsEnvironment) != nil else {
+    guard Environment(rawValue: apnsEnvironment) != nil else {
       throw ServiceError.badRequest(
-        "apnsEnvironment is development or production, not '\(request.apnsEnvironment.prefix(100))'")
+        "apnsEnvironment is development or production, not '\(apnsEnvironment.prefix(100))'")
     }
-    let texts = [request.apnsEnvironment, request.clientID ?? context.clientID ?? ""]
+    let texts = [apnsEnvironment, request.clientID ?? context.clientID ?? ""]
     guard texts.allSatisfy({ $0.utf8.count <= Limits.nameLengthMax && !$0.utf8.contains(UInt8(ascii: "\n")) }) else {
       throw ServiceError.badRequest("apnsEnvironment or clientId is too long or has a line break")
     }
     let (container, environment) = (context.endpoint.container, context.endpoint.environment)
     let new = PushToken(
-      token: token, apnsEnvironment: request.apnsEnvironment, context: context, clientID: request.clientID)
+      token: token, apnsEnvironment: apnsEnvironment, context: context, clientID: request.clientID)
     let all = try PushToken.all(of: user, container: container, environment: environment, in: transaction)
       .filter { $0.token != token }
       .sorted { ($0.created, $0.token) < ($1.created, $1.token) }

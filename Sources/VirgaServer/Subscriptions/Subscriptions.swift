@@ -5,20 +5,19 @@ extension Service {
   func listSubscriptions(in transaction: any ReadTransaction, context: CallContext) throws -> Reply {
     let shelf = try SubscriptionShelf(context)
     return .subscriptions(
-      try shelf.all(in: transaction).map { .subscription(try $0.subscription(owner: shelf.user)) })
+      try shelf.all(in: transaction).map { .subscription(try $0.subscription(owner: shelf.zoneOwner)) })
   }
 
   func lookUpSubscriptions(
     _ request: SubscriptionsLookupRequest, in transaction: any ReadTransaction, context: CallContext
   ) throws -> Reply {
     let shelf = try SubscriptionShelf(context)
-    try Limits.check(request.ids.count, atMost: Limits.operationsPerRequestMax, "subscriptions in one request")
     return .subscriptions(
       try request.ids.map { id in
         guard let stored = try shelf.subscription(id, in: transaction) else {
           return .failure(id, SubscriptionShelf.notFound)
         }
-        return .subscription(try stored.subscription(owner: shelf.user))
+        return .subscription(try stored.subscription(owner: shelf.zoneOwner))
       })
   }
 
@@ -27,7 +26,6 @@ extension Service {
     _ request: SubscriptionsModifyRequest, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {
     var shelf = try SubscriptionShelf(context)
-    try Limits.check(request.operations.count, atMost: Limits.operationsPerRequestMax, "operations in one request")
     var seen: Set<SubscriptionID> = []
     for operation in request.operations where operation.subscription.id != "" {
       guard seen.insert(operation.subscription.id).inserted else {
@@ -57,6 +55,8 @@ private struct SubscriptionShelf {
   let user: UserName
   private let access: Access
   private let owner: String
+  /// The owner that zones are given in answers.
+  var zoneOwner: UserName { access.owner }
   /// How many there are, once it was asked.
   private var count: Int?
 
@@ -115,7 +115,7 @@ private struct SubscriptionShelf {
     {
       try transaction.put(watch)
     }
-    return .subscription(try stored.subscription(owner: user))
+    return .subscription(try stored.subscription(owner: zoneOwner))
   }
 
   private func watched(

@@ -8,7 +8,6 @@ extension Service {
     _ request: ZonesModifyRequest, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {
     let access = try Access(context)
-    try Limits.check(request.operations.count, atMost: Limits.operationsPerRequestMax, "operations in one request")
     guard access.scope != .public else { throw ServiceError.badRequest(Reason.noZonesInPublic) }
     var seen: Set<ZoneSelector> = []
     for operation in request.operations {

@@ -14,7 +14,6 @@ extension Service {
     _ request: ZonesLookupRequest, in transaction: any ReadTransaction, context: CallContext
   ) throws -> Reply {
     let access = try Access(context)
-    try Limits.check(request.zones.count, atMost: Limits.operationsPerRequestMax, "zones in one request")
     return .zones(
       try request.zones.map { selector in
         try itemResult(failure: { .failure(selector, $0) }) {

@@ -14,7 +14,7 @@ extension ServiceError {
   /// Reads the body of an answer that failed. A body that is none of ours, and a code that is not known, make an
   /// `internalError`, or what the status says, whose reason tells what came.
   public init(decoding bytes: [UInt8], status: Int) {
-    var reader = JSONReader(bytes)
+    var reader = JSONReader(message: bytes)
     var parts = ServiceErrorParts(status: status)
     do {
       try reader.beginObject()
@@ -38,7 +38,7 @@ extension ServiceError {
 
   /// Whether an answer's body is an error of the protocol at all.
   public static func isOne(_ bytes: [UInt8]) -> Bool {
-    var reader = JSONReader(bytes)
+    var reader = JSONReader(message: bytes)
     var isOne = false
     do {
       try reader.beginObject()
@@ -125,7 +125,7 @@ extension JSONWriter {
   mutating func failure(of zone: ZoneSelector, _ error: ServiceError, _ style: ReplyStyle) {
     beginObject()
     key("zoneID")
-    zone.write(into: &self)
+    zone.id(of: style.owner).writeWhole(into: &self)
     error.writeMembers(into: &self, uuid: style.uuid)
     endObject()
   }

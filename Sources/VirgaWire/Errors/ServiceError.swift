@@ -64,6 +64,8 @@ public enum Reason {
   public static let encryptedDataReset = "Zone was deleted because its user reset their encrypted data"
   public static let accountUnavailable = "Account is temporarily unavailable"
   public static let atomicFailure = "Atomic batch failed"
+  public static let noAtomicInDefaultZone = "atomic operations not supported in default zone"
+  public static let noZoneWideInShared = "SharedDB does not support Zone Wide queries"
   public static let noChangesInDefaultZone = "cannot get changes in default zone"
   public static let noZonesInPublic = "zones cannot be changed in the public database"
   public static let alreadyShared = "record is already in a share"

@@ -15,23 +15,20 @@ extension Field {
   ) throws(WireError) -> (field: Field?, isTagged: Bool) {
     if try reader.readNull() { return (nil, false) }
     var parts = FieldParts()
+    var seen = SeenKeys()
     try reader.beginObject()
     while try reader.passKey() {
-      if reader.keyIs("value") {
-        switch reader.nextKind() {
-        case .null: try reader.skipValue()
-        case .string: parts.text = try reader.readString()
-        default:
-          // The type may follow the value, so the value is read on a second visit.
-          parts.value = reader.mark
-          try reader.skipValue()
-        }
-      } else if reader.keyIs("type") {
-        parts.tag = try reader.readOptional { (r) throws(WireError) in try r.readString() }
-      } else if reader.keyIs("isEncrypted") {
+      let key = FieldKey(reader)
+      // A client reads what a service sends; of two meanings in a request neither is taken.
+      if !seen.insert(key, reader), unknownTags == .refused {
+        throw reader.mismatch("each key of the field once, not \(reader.key) twice")
+      }
+      switch key {
+      case .value: try parts.readValue(&reader)
+      case .type: parts.tag = try reader.readOptional { (r) throws(WireError) in try r.readString() }
+      case .isEncrypted:
         parts.isEncrypted = try reader.readOptional { (r) throws(WireError) in try r.readBool() } ?? false
-      } else {
-        try reader.skipValue()
+      case .other: try reader.skipValue()
       }
     }
     return (try parts.field(&reader, unknownTags: unknownTags), parts.tag != nil)
@@ -55,6 +52,34 @@ extension Field {
   }
 }
 
+/// A key of a field dictionary.
+private enum FieldKey: UInt8 {
+  case value = 1
+  case type = 2
+  case isEncrypted = 4
+  case other = 0
+
+  /// The key that was passed last.
+  init(_ reader: JSONReader) {
+    self =
+      reader.keyIs("value")
+      ? .value : reader.keyIs("type") ? .type : reader.keyIs("isEncrypted") ? .isEncrypted : .other
+  }
+}
+
+/// The keys of one field dictionary so far.
+private struct SeenKeys {
+  private var known: UInt8 = 0
+  private var others: Set<String> = []
+
+  /// Notes the key that was passed last; answers whether it is new.
+  mutating func insert(_ key: FieldKey, _ reader: JSONReader) -> Bool {
+    if key == .other { return others.insert(reader.key).inserted }
+    defer { known |= key.rawValue }
+    return known & key.rawValue == 0
+  }
+}
+
 /// The parts of a field dictionary, whatever order they come in.
 private struct FieldParts {
   /// A value that is text; any other is where `value` points.
@@ -62,6 +87,18 @@ private struct FieldParts {
   var value: JSONReader.Mark?
   var tag: String?
   var isEncrypted = false
+
+  /// Reads the value if it is text. The type of any other may follow it, so that is read on a second visit.
+  mutating func readValue(_ reader: inout JSONReader) throws(WireError) {
+    (value, text) = (nil, nil)
+    switch reader.nextKind() {
+    case .null: try reader.skipValue()
+    case .string: text = try reader.readString()
+    default:
+      value = reader.mark
+      try reader.skipValue()
+    }
+  }
 
   func field(_ reader: inout JSONReader, unknownTags: UnknownTags) throws(WireError) -> Field? {
     guard text != nil || value != nil else { return nil }
@@ -78,6 +115,7 @@ private struct FieldParts {
     do {
       return Field(try tagged(known, &reader), isEncrypted: isEncrypted || known == .encryptedBytes)
     } catch  where error.kind == .mismatch {
+      try checkElements(&reader)
       throw WireError(.mismatch, offset: error.offset, expected: "type \(tag)")
     }
   }
@@ -99,7 +137,34 @@ private struct FieldParts {
 
   private func untagged(_ reader: inout JSONReader) throws(WireError) -> FieldValue {
     if let text { return .string(text) }
-    return try visit(&reader) { (r) throws(WireError) in try FieldValue(readingUntagged: &r) }
+    do {
+      return try visit(&reader) { (r) throws(WireError) in try FieldValue(readingUntagged: &r) }
+    } catch  where error.kind == .mismatch {
+      try checkElements(&reader)
+      throw error
+    }
+  }
+
+  /// Says what is wrong with a list that cannot be read, if its elements are field dictionaries.
+  private func checkElements(_ reader: inout JSONReader) throws(WireError) {
+    guard let value else { return }
+    reader.rewind(to: value)
+    guard reader.nextKind() == .array else { return }
+    try reader.beginArray()
+    while try reader.nextElement() {
+      guard reader.nextKind() == .object else {
+        try reader.skipValue()
+        continue
+      }
+      try reader.beginObject()
+      while let key = try reader.nextKey() {
+        if key == "value" {
+          throw reader.mismatch(
+            #"bare values as elements of the list, not {"value": …}: the type stands beside the whole list"#)
+        }
+        try reader.skipValue()
+      }
+    }
   }
 
   private func json(_ reader: inout JSONReader) throws(WireError) -> [UInt8] {

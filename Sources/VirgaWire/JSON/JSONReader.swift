@@ -27,6 +27,13 @@ package struct JSONReader: Sendable {
 
   package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
+  /// A reader of a text as it came over the network, where some clients put a byte order mark before it (RFC 8259,
+  /// section 8.1, lets a reader pass over one).
+  package init(message bytes: [UInt8]) {
+    self.bytes = bytes
+    if bytes.starts(with: [0xef, 0xbb, 0xbf]) { offset = 3 }
+  }
+
   // MARK: Objects and arrays
 
   package mutating func beginObject() throws(WireError) { try enter(UInt8(ascii: "{"), "an object") }
@@ -286,6 +293,9 @@ package struct JSONReader: Sendable {
     skipWhitespace()
     guard offset == bytes.count else { throw syntax("the end of the text") }
   }
+
+  /// Whether there is no byte more.
+  package var isAtEnd: Bool { offset == bytes.count }
 
   /// The place before the value that is read next, or after the one read last.
   package var mark: Mark { Mark(offset: offset, depth: depth) }

@@ -134,17 +134,20 @@ public struct RecordOperation: Hashable, Sendable {
 public struct RecordsModifyRequest: Hashable, Sendable {
   public var operations: [RecordOperation]
   public var zone: ZoneSelector
-  /// Counts in custom zones only; the protocol's default is true.
-  public var isAtomic: Bool
+  /// Whether all is done or nothing, as far as the request says. Custom zones alone can be asked for it.
+  public var atomic: Bool?
   public var desiredKeys: [FieldName]?
   public var numbersAsStrings: Bool
 
-  public init(operations: [RecordOperation], zone: ZoneSelector = ZoneSelector(), isAtomic: Bool = true) {
+  public init(operations: [RecordOperation], zone: ZoneSelector = ZoneSelector(), atomic: Bool? = nil) {
     self.operations = operations
     self.zone = zone
-    self.isAtomic = isAtomic
+    self.atomic = atomic
     numbersAsStrings = false
   }
+
+  /// Whether all is done or nothing in a custom zone: the protocol's default is yes.
+  public var isAtomic: Bool { atomic ?? true }
 }
 
 public struct RecordsLookupRequest: Hashable, Sendable {

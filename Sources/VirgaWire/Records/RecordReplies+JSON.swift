@@ -6,6 +6,8 @@ struct ReplyStyle: Sendable {
   var extensions: Bool
   /// The request's identifier, which errors of single items repeat.
   var uuid: String
+  /// Whose zones are meant that a request names without their owner.
+  var owner: UserName
 }
 
 // MARK: Records
@@ -26,7 +28,7 @@ extension RecordEnvelope {
     modified.write(into: &writer)
     writer.member("deleted", false)
     writer.key("zoneID")
-    id.zone.write(into: &writer)
+    id.zone.writeWhole(into: &writer)
     if let parent {
       writer.key("parent")
       parent.writeWithoutAction(into: &writer)
@@ -76,7 +78,7 @@ extension RecordResult {
       writer.member("deleted", true)
       if let zone {
         writer.key("zoneID")
-        zone.write(into: &writer)
+        zone.writeWhole(into: &writer)
       }
       if style.extensions { writer.member("recordType", ifPresent: type?.rawValue) }
       writer.endObject()
@@ -234,7 +236,7 @@ extension ZoneChangesPage {
     writer.beginObject()
     if withZone {
       writer.key("zoneID")
-      zone.write(into: &writer)
+      zone.writeWhole(into: &writer)
     }
     writer.key("records")
     writer.array(records) { $1.write(into: &$0, style) }

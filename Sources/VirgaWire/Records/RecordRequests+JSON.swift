@@ -43,7 +43,7 @@ extension RecordsModifyRequest {
         operations = try readOperations(&reader, listener)
         hasOperations = true
       case "zoneID": zone = try ZoneSelector(reading: &reader)
-      case "atomic": isAtomic = try reader.readBool()
+      case "atomic": atomic = try reader.readBool()
       case "desiredKeys": desiredKeys = try reader.readNames()
       case "numbersAsStrings", "numberAsStrings": numbersAsStrings = try reader.readBool()
       default: try reader.skipValue()
@@ -76,7 +76,7 @@ extension RecordsModifyRequest {
     writer.beginObject()
     writer.key("zoneID")
     zone.write(into: &writer)
-    writer.member("atomic", isAtomic)
+    if let atomic { writer.member("atomic", atomic) }
     writer.member("desiredKeys", names: desiredKeys)
     if numbersAsStrings { writer.member("numbersAsStrings", true) }
     writer.key("operations")

@@ -71,7 +71,7 @@ extension ShareMetadata {
     writer.member("environment", environment.rawValue)
     writer.member("databaseScope", scope.pathName.uppercased())
     writer.key("zoneID")
-    zone.write(into: &writer)
+    zone.writeWhole(into: &writer)
     writer.key("share")
     share.write(into: &writer)
     writer.member("rootRecordName", ifPresent: rootRecordName?.rawValue)

@@ -19,14 +19,18 @@ extension Subscription {
   }
 
   /// - Parameter extensions: Whether the reader knows keys of ours.
-  func write(into writer: inout JSONWriter, extensions: Bool) {
+  /// - Parameter owner: Whose a zone without an owner is, in an answer; `nil` for a request.
+  func write(into writer: inout JSONWriter, extensions: Bool, owner: UserName? = nil) {
+    func write(_ zone: ZoneSelector, into writer: inout JSONWriter) {
+      writer.key("zoneID")
+      if let owner { zone.id(of: owner).writeWhole(into: &writer) } else { zone.write(into: &writer) }
+    }
     writer.beginObject()
     writer.member("subscriptionID", id.rawValue)
     switch kind {
     case .zone(let zone):
       writer.member("subscriptionType", "zone")
-      writer.key("zoneID")
-      zone.write(into: &writer)
+      write(zone, into: &writer)
     case .database:
       writer.member("subscriptionType", "zone")
       writer.member("zoneWide", true)
@@ -35,8 +39,7 @@ extension Subscription {
       writer.key("query")
       writer.raw(json)
       if let zone {
-        writer.key("zoneID")
-        zone.write(into: &writer)
+        write(zone, into: &writer)
       } else {
         writer.member("zoneWide", true)
       }

@@ -117,7 +117,8 @@ extension JSONWriter {
 extension SubscriptionResult {
   func write(into writer: inout JSONWriter, _ style: ReplyStyle) {
     switch self {
-    case .subscription(let subscription): subscription.write(into: &writer, extensions: style.extensions)
+    case .subscription(let subscription):
+      subscription.write(into: &writer, extensions: style.extensions, owner: style.owner)
     case .deleted(let id):
       writer.beginObject()
       writer.member("subscriptionID", id.rawValue)
@@ -161,26 +162,27 @@ extension SubscriptionResult {
 // MARK: Push tokens
 
 extension PushTokenRequest {
-  init(reading reader: inout JSONReader) throws(WireError) {
-    var environment: String?
-    self.init(apnsEnvironment: "")
+  /// - Parameter isNew: Whether a queue is to be made; otherwise there is one, whose token is named and which has its
+  ///   environment.
+  init(reading reader: inout JSONReader, isNew: Bool) throws(WireError) {
+    self.init(apnsEnvironment: nil)
     try reader.beginObject()
     while let key = try reader.nextKey() {
       if try reader.readNull() { continue }
       switch key {
-      case "apnsEnvironment": environment = try reader.readString()
+      case "apnsEnvironment": apnsEnvironment = try reader.readString()
       case "apnsToken": apnsToken = try reader.readString()
       case "clientId": clientID = try reader.readString()
       default: try reader.skipValue()
       }
     }
-    guard let environment else { throw reader.mismatch("the key apnsEnvironment") }
-    apnsEnvironment = environment
+    guard apnsEnvironment != nil || !isNew else { throw reader.mismatch("the key apnsEnvironment") }
+    guard apnsToken != nil || isNew else { throw reader.mismatch("the key apnsToken") }
   }
 
   func write(into writer: inout JSONWriter) {
     writer.beginObject()
-    writer.member("apnsEnvironment", apnsEnvironment)
+    writer.member("apnsEnvironment", ifPresent: apnsEnvironment)
     writer.member("apnsToken", ifPresent: apnsToken)
     writer.member("clientId", ifPresent: clientID)
     writer.endObject()

@@ -82,13 +82,13 @@ public enum SubscriptionResult: Hashable, Sendable {
 
 /// `tokens/create` and `tokens/register`: a queue of notifications for one client.
 public struct PushTokenRequest: Hashable, Sendable {
-  /// `development` or `production`, as sent; kept and given back.
-  public var apnsEnvironment: String
+  /// `development` or `production`, as sent; kept and given back. `tokens/register` may leave it as it is.
+  public var apnsEnvironment: String?
   /// Only for `tokens/register`.
   public var apnsToken: String?
   /// The logical client, whose own changes are not notified to it.
   public var clientID: String?
-  public init(apnsEnvironment: String, apnsToken: String? = nil, clientID: String? = nil) {
+  public init(apnsEnvironment: String?, apnsToken: String? = nil, clientID: String? = nil) {
     self.apnsEnvironment = apnsEnvironment
     self.apnsToken = apnsToken
     self.clientID = clientID

@@ -133,7 +133,7 @@ extension ZoneEnvelope {
   fileprivate func write(into writer: inout JSONWriter, withToken: Bool, _ style: ReplyStyle) {
     writer.beginObject()
     writer.key("zoneID")
-    id.write(into: &writer)
+    id.writeWhole(into: &writer)
     if !isDeleted {
       if withToken { writer.member("syncToken", ifPresent: syncToken) }
       if style.extensions { writer.member("atomic", isAtomic) }

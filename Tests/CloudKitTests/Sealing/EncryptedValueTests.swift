@@ -226,7 +226,7 @@ extension TestDevice {
 
   func modify(_ change: RecordChange, _ kind: RecordOperation.Kind, in zone: CKRecordZone) async throws -> Reply {
     let request = RecordsModifyRequest(
-      operations: [RecordOperation(kind, change)], zone: ZoneSelector(zone.zoneID.model), isAtomic: true)
+      operations: [RecordOperation(kind, change)], zone: ZoneSelector(zone.zoneID.model), atomic: true)
     let reply = try await database.perform(.recordsModify(request), in: zone.zoneID.model)
     guard case .records(let records) = reply, case .record? = records.records.first else {
       throw CKError(.internalError, "\(reply)")

@@ -46,6 +46,30 @@ struct ErrorMappingTests {
     #expect(isReset == (reason == Reason.encryptedDataReset))
   }
 
+  /// Apple's service, ours and earlier versions of ours say the same with different codes.
+  @Test(
+    arguments: [
+      (
+        [ServiceError(.conflict, Reason.recordExists), ServiceError(.exists, Reason.recordExists)], .serverRecordChanged
+      ),
+      (
+        [
+          ServiceError(.notFound, "\(Reason.schemaRefusal) T in production schema"),
+          .badRequest("\(Reason.schemaRefusal) T in production schema"),
+        ], .serverRejectedRequest
+      ),
+    ] as [([ServiceError], CKError.Code)])
+  func whatServicesSayDifferentlyMeansTheSame(answers: [ServiceError], expected: CKError.Code) {
+    for answer in answers { #expect(CKError(answer, item: .record).code == expected) }
+  }
+
+  @Test func aBodyThatIsTooLargeIsLimitExceededFromWhomeverItComes() {
+    let told = ServiceError.badRequest("\(Reason.limitExceeded): The body is larger than any call takes.")
+    for (status, body) in [(400, told.encoded(uuid: "u")), (413, told.encoded(uuid: "u")), (413, [])] {
+      #expect(CKError(TransportResponse(status: status, body: body), item: .request).code == .limitExceeded)
+    }
+  }
+
   // C95
   @Test func unknownCodesKeepCodeStatusAndReason() {
     let body = Array(#"{"serverErrorCode":"BRAND_NEW","reason":"because"}"#.utf8)

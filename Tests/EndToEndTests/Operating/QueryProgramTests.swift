@@ -19,8 +19,8 @@ import Testing
       let record = #"{"recordName":"r\#(number)","recordType":"Note","fields":\#(fields)}"#
       return #"{"operationType":"create","record":\#(record)}"#
     }
-    for start in [0, 225] {
-      let body = #"{\#(zone),"operations":[\#(operations[start..<start + 225].joined(separator: ","))]}"#
+    for start in [0, 150, 300] {
+      let body = #"{\#(zone),"operations":[\#(operations[start..<start + 150].joined(separator: ","))]}"#
       let answer = try client.call("records/modify", body)
       try #require(answer.status == 200)
     }

@@ -104,10 +104,10 @@ struct LargeSaveTests {
     _ = try await world.save(Self.body([Self.create(150)]))
     let operations = (0..<200).map { Self.create($0) }
     let (atomic, writes) = try await world.save(Self.body(operations))
-    #expect(atomic.text.contains("EXISTS") && atomic.text.contains("ATOMIC_ERROR") && writes == 2)
+    #expect(atomic.text.contains("CONFLICT") && atomic.text.contains("ATOMIC_ERROR") && writes == 2)
     #expect(try await world.count() == 1)
     let (rest, _) = try await world.save(Self.body(operations, before: Self.zone + #""atomic":false,"#))
-    #expect(rest.text.contains("EXISTS") && !rest.text.contains("ATOMIC_ERROR"))
+    #expect(rest.text.contains("CONFLICT") && !rest.text.contains("ATOMIC_ERROR"))
     #expect(try await world.count() == 200)
   }
 

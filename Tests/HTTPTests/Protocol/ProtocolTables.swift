@@ -8,15 +8,8 @@ enum ProtocolTables {
   static let zoneID = Shape.keys([
     ("zoneName", .text), ("ownerRecordName", .text), ("zoneType", .word(["DEFAULT_ZONE", "REGULAR_CUSTOM_ZONE"])),
   ])
-  /// A zone as the request named it, in an error or a subscription.
-  private static let namedZoneID = Shape.keys(
-    [("zoneName", .text)], may: [("ownerRecordName", .text), ("zoneType", .text)])
-  /// The public database's zone belongs to nobody.
-  private static let listedZoneID = Shape.depending { value in
-    value["zoneType"]?.string == "DEFAULT_ZONE" ? namedZoneID : zoneID
-  }
   private static let zone = Shape.keys(
-    [("zoneID", listedZoneID)], may: [("syncToken", .base64), ("atomic", .flag), ("deleted", .flag)])
+    [("zoneID", zoneID)], may: [("syncToken", .base64), ("atomic", .flag), ("deleted", .flag)])
   private static let stamp = Shape.keys([("timestamp", .integer), ("userRecordName", .text), ("deviceID", .text)])
   private static let pointer = Shape.keys([("recordName", .text)], may: [("zoneID", zoneID)])
   private static let reference = Shape.keys(
@@ -155,7 +148,7 @@ enum ProtocolTables {
     return .keys(
       [("subscriptionID", .text), ("subscriptionType", .word(["query", "zone"]))],
       may: [
-        ("query", query), ("zoneID", namedZoneID), ("zoneWide", .flag),
+        ("query", query), ("zoneID", zoneID), ("zoneWide", .flag),
         ("firesOn", .list(.word(["create", "update", "delete"]))), ("firesOnce", .flag),
         ("notificationInfo", notificationInfo),
       ])
@@ -199,11 +192,11 @@ enum ProtocolTables {
         (
           "zones",
           .list(
-            item(.keys([("zoneID", zoneID)] + page(numbersAsStrings: numbersAsStrings)), named: "zoneID", namedZoneID))
+            item(.keys([("zoneID", zoneID)] + page(numbersAsStrings: numbersAsStrings)), named: "zoneID", zoneID))
         )
       ])
     case .recordsResolve, .recordsAccept: .keys([("results", .list(share))])
-    case .zonesList, .zonesLookup, .zonesModify: .keys([("zones", .list(item(zone, named: "zoneID", namedZoneID)))])
+    case .zonesList, .zonesLookup, .zonesModify: .keys([("zones", .list(item(zone, named: "zoneID", zoneID)))])
     case .zonesChanges:
       .keys([("zones", .list(zone)), ("metaSyncToken", .base64), ("moreComing", .flag)])
     case .changesDatabase:
@@ -213,7 +206,7 @@ enum ProtocolTables {
           .list(
             item(
               .keys([("zoneID", zoneID)], may: [("syncToken", .base64), ("deleted", .flag)]), named: "zoneID",
-              namedZoneID))
+              zoneID))
         ), ("syncToken", .base64), ("moreComing", .flag),
       ])
     case .subscriptionsList, .subscriptionsLookup, .subscriptionsModify:

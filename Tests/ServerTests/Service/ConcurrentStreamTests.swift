@@ -110,7 +110,7 @@ import VirgaWire
         return RecordOperation(kind, change)
       }
       let isAtomic = random.next() % 2 == 0
-      call = .recordsModify(RecordsModifyRequest(operations: operations, zone: zone, isAtomic: isAtomic))
+      call = .recordsModify(RecordsModifyRequest(operations: operations, zone: zone, atomic: isAtomic))
     }
     let endpoint = Endpoint(
       container: "iCloud.test", environment: .development, scope: .private, operation: call.operation)

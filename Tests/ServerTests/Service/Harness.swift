@@ -176,7 +176,7 @@ extension Harness {
     as caller: Caller = .alice,
     in place: Where = .own, wishes: Wishes = Wishes()
   ) throws -> [RecordResult] {
-    let request = RecordsModifyRequest(operations: operations, zone: zone, isAtomic: atomic)
+    let request = RecordsModifyRequest(operations: operations, zone: zone, atomic: atomic ? nil : false)
     guard case .records(let reply) = try call(.recordsModify(request), as: caller, in: place, wishes: wishes) else {
       return []
     }

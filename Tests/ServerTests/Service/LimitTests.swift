@@ -12,7 +12,7 @@ import VirgaWire
       operations: (0..<count).map { .create(RecordName("r\($0)")) }, zone: Harness.diary)
     let error = try harness.failure(.recordsModify(request))
     #expect(
-      error == (count > 400 ? .limitExceeded("operations in one request", observed: 401, limit: 400) : nil))
+      error == (count > 400 ? .limitExceeded("operations", observed: 401, limit: 400) : nil))
     #expect(try harness.lookUp(["r0"])[0].code == (count > 400 ? .notFound : nil))
     let lookup = RecordsLookupRequest(records: (0..<count).map { .init(RecordName("r\($0)")) }, zone: Harness.diary)
     #expect((try harness.failure(.recordsLookup(lookup)) != nil) == (count > 400))

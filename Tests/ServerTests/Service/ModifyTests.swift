@@ -25,7 +25,7 @@ import VirgaWire
 
   /// The table of operation kinds: what each does to a record that is there and to one that is not.
   @Test(arguments: [
-    (RecordOperation.Kind.create, true, "none", ServerErrorCode.exists as ServerErrorCode?),
+    (RecordOperation.Kind.create, true, "none", ServerErrorCode.conflict as ServerErrorCode?),
     (.create, false, "none", nil),
     (.update, true, "right", nil),
     (.update, true, "stale", .conflict),
@@ -122,7 +122,7 @@ import VirgaWire
     let harness = try Harness.withZone()
     let first = try harness.modify(.create("r", ["t": .string("x")])).record!
     let again = try harness.modify(.create("r", ["t": .string("x")]))
-    #expect(again.failure?.error == ServiceError(.exists, Reason.recordExists))
+    #expect(again.failure?.error == ServiceError(.conflict, Reason.recordExists))
     #expect(again.failure?.serverRecord == first)
   }
 

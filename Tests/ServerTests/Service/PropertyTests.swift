@@ -17,7 +17,7 @@ import VirgaWire
     func code(of operation: RecordOperation) -> ServerErrorCode? {
       let row = rows[operation.record.name!]
       switch operation.kind {
-      case .create: return row == nil ? nil : .exists
+      case .create: return row == nil ? nil : .conflict
       case .update, .replace, .delete:
         guard let row else { return .notFound }
         return row.tag == operation.record.tag ? nil : .conflict

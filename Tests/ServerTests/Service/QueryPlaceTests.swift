@@ -66,7 +66,7 @@ struct QueryPlaceTests {
   }
 
   @Test(arguments: [0, 1_000] as [Int64], [1, 3, 200])
-  func aZoneWideQueryFindsWhatAllOwnersShare(scanned: Int64, limit: Int) throws {
+  func aQueryOfEachZoneFindsWhatItsOwnerShares(scanned: Int64, limit: Int) throws {
     let world = try ShareWorld()
     let harness = world.harness
     harness.service.recordsScannedPerZoneMax = scanned
@@ -80,16 +80,17 @@ struct QueryPlaceTests {
     try harness.makeZone("Diary", as: .bob)
     _ = try harness.modify(.create("mine", .text("bob's")), as: .bob)
     let query = Query("Entry", filters: [Self.written])
-    func found() throws -> [String] {
-      try names(query, zone: nil, wide: true, limit: limit, as: .bob, in: .shared, harness)
+    func found(_ owner: UserName) throws -> [String] {
+      let zone = ZoneSelector("Diary", owner: owner)
+      return try names(query, zone: zone, limit: limit, as: .bob, in: .shared, harness)
     }
-    #expect(try found() == ["_alice/a", "_alice/b", "_alice/root", "_carol/root"])
-    let sorted = Query("Entry", filters: [Self.written], sorts: [QuerySort("text")])
-    #expect(
-      try names(sorted, zone: nil, wide: true, limit: limit, as: .bob, in: .shared, harness)
-        == ["_carol/root", "_alice/a", "_alice/b", "_alice/root"])
+    #expect(try found("_alice") == ["_alice/a", "_alice/b", "_alice/root"])
+    #expect(try found("_carol") == ["_carol/root"])
     _ = try harness.modify(.forceDelete("Share-1"), as: ShareWorld.carol)
-    #expect(try found() == ["_alice/a", "_alice/b", "_alice/root"])
+    #expect(try found("_alice") == ["_alice/a", "_alice/b", "_alice/root"])
+    let zone = ZoneSelector("Diary", owner: "_carol")
+    let call = Call.recordsQuery(RecordsQueryRequest(query, zone: zone))
+    #expect(try harness.failure(call, as: .bob, in: .shared)?.code == .zoneNotFound)
   }
 
   @Test func whoHasLeftOrNeverCameFindsNothing() throws {
@@ -101,7 +102,8 @@ struct QueryPlaceTests {
     #expect(try world.harness.failure(call, as: .bob, in: .own)?.code == .accessDenied)
     #expect(try world.modify(.forceDelete("Share-1")).isDeleted)
     #expect(try world.harness.failure(call, as: .bob, in: .shared)?.code == .zoneNotFound)
-    #expect(try names(query, zone: nil, wide: true, as: .bob, in: .shared, world.harness) == [])
+    let wide = Call.recordsQuery(RecordsQueryRequest(query, zone: nil, zoneWide: true))
+    #expect(try world.harness.failure(wide, as: .bob, in: .shared)?.code == .badRequest)
   }
 
   // MARK: The public database

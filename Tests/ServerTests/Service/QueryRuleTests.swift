@@ -245,11 +245,17 @@ struct QueryRuleTests {
     #expect(refused?.reason.hasPrefix(Reason.limitExceeded) == true)
   }
 
-  @Test func anUnknownZoneIsNotFoundAndTheSharedDatabaseIsEmpty() async throws {
+  @Test func anUnknownZoneIsNotFoundAndTheSharedDatabaseHasNoQueryOverItsZones() async throws {
     let world = try await Self.world()
     let query = Query("Entry", filters: [Self.title])
     #expect(try await world.failure(query, zone: ZoneSelector("Nowhere"))?.code == .zoneNotFound)
-    #expect(try await world.page(query, zone: nil, wide: true, scope: .shared).records.isEmpty)
+    let refused = await #expect(throws: ServiceError.self) {
+      try await world.page(query, zone: nil, wide: true, scope: .shared)
+    }
+    #expect(refused?.code == .badRequest && refused?.reason.hasPrefix(Reason.noZoneWideInShared) == true)
+    // A zone that is stated counts more.
+    let elsewhere = try await world.failure(query, zone: ZoneSelector("Trips", owner: "_bob"), scope: .shared)
+    #expect(elsewhere?.code == .zoneNotFound)
   }
 
   @Test func friendlyNamesOfSystemFieldsCountInFieldNameToo() async throws {

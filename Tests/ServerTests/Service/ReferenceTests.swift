@@ -154,6 +154,36 @@ import VirgaWire
     #expect(try harness.modify(pointing("r0", at: "t", .deleteSelf)).code == nil)
   }
 
+  /// C132
+  @Test func theLimitOfATargetIsTheLimitOfItsHoldersAlone() throws {
+    let harness = try Harness.withZone()
+    _ = try harness.modify(.create("t"))
+    for start in [0, 400] {
+      let names = (start..<min(start + 400, 750)).map { RecordName("r\($0)") }
+      _ = try harness.modify(names.map { pointing($0, at: "t", .deleteSelf) }, atomic: false)
+    }
+    // One more fails for itself, and says of what and how many; the others of its batch are saved.
+    let mixed = try harness.modify(
+      [
+        pointing("more", at: "t", .deleteSelf), .create("plain"), pointing("loose", at: "t", .none),
+        RecordOperation.create("child").with { $0.record.parent = .set("t") },
+        pointing("other", at: "plain", .deleteSelf),
+      ], atomic: false)
+    #expect(mixed.map(\.code) == [.badRequest, nil, nil, nil, nil])
+    let reason = mixed[0].failure?.error.reason ?? ""
+    #expect(
+      reason.hasPrefix("limit exceeded") && reason.contains("'t'") && reason.hasSuffix("751 given, at most 750 allowed")
+    )
+    // A counted holder is changed, and one takes another's place in the same batch.
+    #expect(try harness.modify(pointing("r7", at: "t", .deleteSelf)).code == nil)
+    let swap = try harness.modify([.forceDelete("r0"), pointing("more", at: "t", .deleteSelf)])
+    #expect(swap.map(\.code) == [nil, nil])
+    #expect(try harness.modify(pointing("again", at: "t", .deleteSelf)).code == .badRequest)
+    _ = try harness.modify(RecordOperation(.update, RecordChange(name: "r1", tag: try harness.record("r1")?.tag)))
+    #expect(try harness.modify(.forceDelete("r1")).isDeleted)
+    #expect(try harness.modify(pointing("again", at: "t", .deleteSelf)).code == nil)
+  }
+
   /// Many records with many references to many targets: the targets are not looked through once for each record.
   @Test func manyReferencesToManyTargetsAreCheckedOnce() throws {
     let harness = try Harness.withZone()

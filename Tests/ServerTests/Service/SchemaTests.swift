@@ -34,7 +34,7 @@ import VirgaWire
     #expect(try harness.modify(batch, atomic: false).map(\.code) == [nil, .badRequest])
     // What was not written fixes nothing.
     let failing: [RecordOperation] = [.create("c", ["g": .int64(1)]), .create("a")]
-    #expect(try harness.modify(failing).map(\.code) == [.atomicError, .exists])
+    #expect(try harness.modify(failing).map(\.code) == [.atomicError, .conflict])
     #expect(try harness.modify(.create("d", ["g": .string("x")])).code == nil)
   }
 

@@ -145,8 +145,13 @@ import VirgaWire
     func modify(_ operation: RecordOperation, _ caller: Harness.Caller) throws -> RecordResult {
       try harness.modify(operation, zone: ZoneSelector(), as: caller, in: .open)
     }
-    #expect(
-      try modify(.create("r"), .world).failure?.error == ServiceError(.accessDenied, "CREATE operation not permitted"))
+    func refusal(_ operation: RecordOperation, _ caller: Harness.Caller) throws -> ServiceError? {
+      let call = Call.recordsModify(RecordsModifyRequest(operations: [operation]))
+      if let whole = try harness.failure(call, as: caller, in: .open) { return whole }
+      return try modify(operation, caller).failure?.error
+    }
+    let signIn = ServiceError(.authenticationRequired, "request needs authorization")
+    #expect(try refusal(.create("r"), .world) == signIn)
     let saved = try modify(.create("r"), .alice).record!
     #expect(saved.id.zone == ZoneID(.default, owner: .defaultOwner))
     #expect(try harness.lookUp(["r"], zone: ZoneSelector(), as: .world, in: .open)[0].record == saved)
@@ -154,12 +159,11 @@ import VirgaWire
       for operation: RecordOperation in [
         .update("r", tag: saved.tag), .force("r"), .forceDelete("r"), .delete("r", tag: saved.tag),
       ] {
-        #expect(
-          try modify(operation, caller).failure?.error
-            == ServiceError(.accessDenied, "WRITE operation not permitted"))
+        let denied = ServiceError(.accessDenied, "WRITE operation not permitted")
+        #expect(try refusal(operation, caller) == (caller.principal.user == nil ? signIn : denied))
       }
     }
-    #expect(try modify(.create("r"), .bob).code == .exists)
+    #expect(try modify(.create("r"), .bob).code == .conflict)
     #expect(try modify(.update("r", tag: saved.tag), .alice).record != nil)
     #expect(try modify(.forceDelete("r"), .alice).isDeleted)
   }

@@ -58,14 +58,14 @@ struct AccessTableTests {
   private static let child = RecordOperation.create("new", .text("x")).with { $0.record.parent = .set("root") }
 
   /// `ok`, or the error of the call or of its only item: `auth` AUTHENTICATION_REQUIRED, `denied` ACCESS_DENIED,
-  /// `none` NOT_FOUND, `zone` ZONE_NOT_FOUND, `bad` BAD_REQUEST, `taken` EXISTS.
+  /// `none` NOT_FOUND, `zone` ZONE_NOT_FOUND, `bad` BAD_REQUEST.
   static let rows: [Row] =
     [
       // database, call                                world   owner  web    writer reader admin  invited stranger
       row(.public, "records/lookup", lookUp("p", own), "ok     ok     ok     ok     ok     ok     ok     ok"),
-      row(.public, "create", save(.create("new"), own), "denied ok     ok     ok     ok     ok     ok     ok"),
-      row(.public, "update", save(.force("p"), own), "denied ok     ok     denied denied denied denied denied"),
-      row(.public, "delete", save(.forceDelete("p"), own), "denied ok     ok     denied denied denied denied denied"),
+      row(.public, "create", save(.create("new"), own), "auth   ok     ok     ok     ok     ok     ok     ok"),
+      row(.public, "update", save(.force("p"), own), "auth   ok     ok     denied denied denied denied denied"),
+      row(.public, "delete", save(.forceDelete("p"), own), "auth   ok     ok     denied denied denied denied denied"),
       row(.public, "zones/list", .zonesList, "ok     ok     ok     ok     ok     ok     ok     ok"),
       row(.public, "zones/lookup", zonesLookup(own), "ok     ok     ok     ok     ok     ok     ok     ok"),
       row(.public, "zones/modify", zoneModification(.create, .init("Z")), allBad),
@@ -245,7 +245,6 @@ struct AccessTableTests {
     case .notFound: "none"
     case .zoneNotFound: "zone"
     case .badRequest: "bad"
-    case .exists: "taken"
     case let code?: code.rawValue
     }
   }

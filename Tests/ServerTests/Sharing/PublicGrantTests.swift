@@ -16,6 +16,14 @@ struct PublicGrantTests {
     try harness.modify(operation, zone: Self.open, as: caller, in: .open)
   }
 
+  /// Why a request of this one write fails as a whole.
+  private func refusal(
+    _ harness: Harness, _ operation: RecordOperation, as caller: Harness.Caller
+  ) throws -> ServiceError? {
+    let request = RecordsModifyRequest(operations: [operation], zone: Self.open)
+    return try harness.failure(.recordsModify(request), as: caller, in: .open)
+  }
+
   private func lookUp(
     _ harness: Harness, _ name: RecordName, as caller: Harness.Caller
   ) throws -> RecordResult {
@@ -79,12 +87,34 @@ struct PublicGrantTests {
 
   @Test func typesThatNobodyDeclaredHaveTheUsualGrants() throws {
     let harness = Harness()
-    #expect(try modify(harness, .create("r", .text("x")), as: .world).code == .accessDenied)
+    #expect(try refusal(harness, .create("r", .text("x")), as: .world)?.code == .authenticationRequired)
     #expect(try modify(harness, .create("r", .text("x"))).code == nil)
     #expect(try lookUp(harness, "r", as: .world).code == nil)
     #expect(try modify(harness, .force("r", .text("y")), as: .bob).code == .accessDenied)
-    #expect(try modify(harness, .create("r", .text("y")), as: .bob).code == .exists)
+    #expect(try modify(harness, .create("r", .text("y")), as: .bob).code == .conflict)
     #expect(try modify(harness, .force("r", .text("y"))).code == nil)
+  }
+
+  /// One write that `_world` may not make fails the request: nothing of it is written, and the page signs its user in.
+  @Test func aWriteThatNobodySignedInForFailsTheWholeRequest() throws {
+    let harness = Harness()
+    try importSchema(
+      """
+      DEFINE SCHEMA
+        RECORD TYPE Board (text STRING, GRANT READ, CREATE, WRITE TO "_world");
+      """, harness)
+    #expect(try modify(harness, .create("mine", .text("x"))).code == nil)
+    for refused: RecordOperation in [
+      .create("new"), .force("mine", .text("y")), .forceDelete("mine"), .delete("mine", tag: nil),
+      RecordOperation(.replace, RecordChange(name: "nobody", type: "Entry")),
+    ] {
+      let request = RecordsModifyRequest(
+        operations: [.create("board", .text("x"), type: "Board"), refused], zone: Self.open)
+      #expect(try harness.failure(.recordsModify(request), as: .world, in: .open)?.code == .authenticationRequired)
+      #expect(try lookUp(harness, "board", as: .world).code == .notFound)
+    }
+    #expect(try modify(harness, .create("board", .text("x"), type: "Board"), as: .world).code == nil)
+    #expect(try modify(harness, .force("mine", .text("y")), as: .bob).code == .accessDenied)
   }
 
   @Test func aUsersRecordIsMadeByTheServiceAndChangedByThem() throws {
