@@ -103,7 +103,7 @@ func pulseApp(_ folder: URL, _ action: String, _ words: [String]) async throws {
       "aps": ["content-available": 1],
       "ck": [
         "cid": "iCloud.samples", "nid": "6E1B5E0E-0000-4000-8000-000000000001", "ce": 2,
-        "met": ["sid": "pulse", "dbs": 2, "zid": "Pulse", "zoid": "_defaultOwner"],
+        "met": ["sid": "pulse", "dbs": 1, "zid": "Pulse", "zoid": "_defaultOwner"],
       ],
     ]
     print("handled: \(try await app.didReceive(push)), another's: \(try await app.didReceive(["aps": ["badge": 1]]))")

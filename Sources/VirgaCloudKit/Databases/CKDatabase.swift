@@ -15,6 +15,14 @@ public final class CKDatabase: NSObject, Sendable {
     case `private` = 2
     /// What others share with the user.
     case shared = 3
+
+    init(_ model: DatabaseScope) {
+      switch model {
+      case .public: self = .public
+      case .private: self = .private
+      case .shared: self = .shared
+      }
+    }
   }
 
   public let databaseScope: Scope

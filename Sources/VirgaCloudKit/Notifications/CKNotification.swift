@@ -1,4 +1,6 @@
 public import Foundation
+import VirgaModel
+import VirgaWire
 
 /// A push that tells of changes. Pushes may be merged or lost: take one as a reason to fetch, not as the change itself.
 public class CKNotification: NSObject, CKNotificationFromPush, @unchecked Sendable {
@@ -98,7 +100,11 @@ struct Payload {
   var aps: [AnyHashable: Any]
   var ck: [AnyHashable: Any]
   var body: [AnyHashable: Any]
+  private var scope = DatabaseScope.private
+  private var reason = PushReason.updated
 
+  /// - Returns: nil for a dictionary that is no push of CloudKit's, and for one whose database or reason has a number that
+  ///   nobody knows here: an app would be told of something else.
   init?(_ dictionary: [AnyHashable: Any]) {
     guard let ck = dictionary["ck"] as? [AnyHashable: Any] else { return nil }
     let kinds: [(String, CKNotification.NotificationType)] = [
@@ -110,6 +116,15 @@ struct Payload {
       self.ck = ck
       self.body = body
       aps = dictionary["aps"] as? [AnyHashable: Any] ?? [:]
+      // What was left out of a push that grew too large is not there at all.
+      if let number = body["dbs"] {
+        guard let scope = (number as? Int).flatMap(DatabaseScope.init(pushNumber:)) else { return nil }
+        self.scope = scope
+      }
+      if let number = body["fo"] {
+        guard let reason = (number as? Int).flatMap(PushReason.init(pushNumber:)) else { return nil }
+        self.reason = reason
+      }
       return
     }
     return nil
@@ -121,7 +136,6 @@ struct Payload {
   }
 
   var content: CKNotification.Content {
-    let scope = (body["dbs"] as? Int).flatMap(CKDatabase.Scope.init(rawValue:)) ?? .private
     let zoneID = (body["zid"] as? String).map { name in
       // One's own zones are named with the placeholder, others' with their owner.
       let owner = scope == .shared ? body["zoid"] as? String : nil
@@ -129,8 +143,7 @@ struct Payload {
     }
     return CKNotification.Content(
       recordID: (body["rid"] as? String).map { CKRecord.ID(recordName: $0, zoneID: zoneID ?? .default) },
-      zoneID: zoneID, scope: scope,
-      reason: (body["fo"] as? Int).flatMap(CKQueryNotification.Reason.init(rawValue:)) ?? .recordUpdated,
+      zoneID: zoneID, scope: CKDatabase.Scope(scope), reason: CKQueryNotification.Reason(reason),
       fields: (body["af"] as? [AnyHashable: Any]).map { fields in
         Dictionary(uniqueKeysWithValues: fields.compactMap { key, value in (key as? String).map { ($0, value) } })
       })
@@ -163,6 +176,14 @@ public final class CKQueryNotification: CKNotification, @unchecked Sendable {
     case recordCreated = 1
     case recordUpdated = 2
     case recordDeleted = 3
+
+    init(_ reason: PushReason) {
+      switch reason {
+      case .created: self = .recordCreated
+      case .updated: self = .recordUpdated
+      case .deleted: self = .recordDeleted
+      }
+    }
   }
 
   public var queryNotificationReason: Reason { content.reason }

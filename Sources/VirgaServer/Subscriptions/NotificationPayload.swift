@@ -82,9 +82,9 @@ struct NotificationPayload {
     writer.member("sid", subscription.rawValue)
     if let event, omitted < 2 { writer.member("rid", event.record.name.rawValue) }
     writer.member("zid", zone.name.rawValue)
-    writer.member("zoid", zone.owner.rawValue)
-    writer.member("dbs", Int64(scope.rawValue))
-    if let event, omitted < 3 { writer.member("fo", Int64(event.reason.rawValue)) }
+    writer.member("zoid", zone.owner.answered)
+    writer.member("dbs", Int64(scope.pushNumber))
+    if let event, omitted < 3 { writer.member("fo", Int64(event.reason.pushNumber)) }
     if !fields.isEmpty, omitted < 4 {
       writer.key("af")
       writer.beginObject()

@@ -116,7 +116,7 @@ private struct Notifier {
     if let event { try payload.add(event, of: subscription, seal: FieldSeal(database, zone.name, context: context)) }
     var key = "\(scope.rawValue) \(subscription.id)\n\(zone.owner)/\(zone.name)"
     // Of one record, what is told last stands for the same that was told before. Its creation stays its creation.
-    if let event { key += "\n\(event.record.name)\n\(event.reason.rawValue)" }
+    if let event { key += "\n\(event.record.name)\n\(event.reason.pushNumber)" }
     if let collapse = try subscription.collapseKey() { key = "\(scope.rawValue) \(subscription.id)\n\(collapse)" }
     for token in tokens {
       payload.id = context.makeUUID()

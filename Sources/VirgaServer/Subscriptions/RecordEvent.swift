@@ -3,18 +3,12 @@ import VirgaWire
 
 /// What a call did to one record, as the subscriptions to queries look at it.
 struct RecordEvent {
-  enum Reason: Int {
-    case created = 1
-    case updated = 2
-    case deleted = 3
-  }
-
-  let reason: Reason
+  let reason: PushReason
   /// The record as it is now; a deleted one as it last was.
   let record: StoredRecord
   private let reading = Reading()
 
-  init(_ reason: Reason, _ record: StoredRecord) {
+  init(_ reason: PushReason, _ record: StoredRecord) {
     self.reason = reason
     self.record = record
   }
@@ -52,7 +46,13 @@ struct RecordEvents: OptionSet, Hashable {
     self.init(rawValue: Self.words.indices.reduce(0) { words.contains(Self.words[$1]) ? $0 | 1 << $1 : $0 })
   }
 
-  func contains(_ reason: RecordEvent.Reason) -> Bool { rawValue & 1 << (reason.rawValue - 1) != 0 }
+  func contains(_ reason: PushReason) -> Bool {
+    switch reason {
+    case .created: rawValue & 1 != 0
+    case .updated: rawValue & 2 != 0
+    case .deleted: rawValue & 4 != 0
+    }
+  }
 }
 
 /// A query that a subscription watches, checked when the subscription was saved.

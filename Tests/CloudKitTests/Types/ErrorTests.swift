@@ -49,7 +49,7 @@ struct ErrorTests {
   @Test func notificationsComeAsTheSubclassOfTheirType() throws {
     let push: [AnyHashable: Any] = [
       "aps": ["content-available": 1],
-      "ck": ["cid": "iCloud.x", "nid": "n", "met": ["sid": "all", "dbs": 2]] as [AnyHashable: Any],
+      "ck": ["cid": "iCloud.x", "nid": "n", "met": ["sid": "all", "dbs": 1]] as [AnyHashable: Any],
     ]
     let notification = try #require(CKNotification(fromRemoteNotificationDictionary: push))
     #expect(notification is CKDatabaseNotification)
@@ -59,7 +59,7 @@ struct ErrorTests {
     #expect((notification as? CKDatabaseNotification)?.databaseScope == .private)
     #expect(CKNotification(fromRemoteNotificationDictionary: ["aps": ["alert": "hi"]]) == nil)
 
-    let zone: [AnyHashable: Any] = ["ck": ["fet": ["zid": "Notes", "zoid": "_abc", "dbs": 2]]]
+    let zone: [AnyHashable: Any] = ["ck": ["fet": ["zid": "Notes", "zoid": "_abc", "dbs": 1]]]
     let zoneNotification = CKNotification(fromRemoteNotificationDictionary: zone) as? CKRecordZoneNotification
     #expect(zoneNotification?.recordZoneID == CKRecordZone.ID(zoneName: "Notes"))
   }

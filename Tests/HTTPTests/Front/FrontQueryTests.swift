@@ -80,6 +80,6 @@ import VirgaWire
     let push = try #require(pushes.first { $0.contains(#""qry""#) })
     #expect(push.hasPrefix(#"{"aps":{"alert":{"body":"A long trip"}},"ck":{"cid":"#))
     #expect(push.contains(#""qry":{"sid":"long","rid":"r","zid":"Trips","zoid":"#))
-    #expect(push.hasSuffix(#""dbs":2,"fo":1,"af":{"nights":3}}}}"#))
+    #expect(push.hasSuffix(#""dbs":1,"fo":1,"af":{"nights":3}}}}"#))
   }
 }

@@ -143,9 +143,9 @@ import VirgaWire
     let head = #""ck":{"cid":"iCloud.test",NID,"ce":2,"ckuserid":"_alice","#
     #expect(
       taken == [
-        #"{"aps":{"content-available":1},\#(head)"met":{"sid":"all","zid":"Diary","zoid":"_alice","dbs":2}}}"#,
-        #"{"aps":{"alert":{"body":"Hi"},"badge":1},\#(head)"fet":{"sid":"zone","zid":"Diary","zoid":"_alice","dbs":2}}}"#,
-        #"{"aps":{"content-available":1},\#(head)"met":{"sid":"all","zid":"Other","zoid":"_alice","dbs":2}}}"#,
+        #"{"aps":{"content-available":1},\#(head)"met":{"sid":"all","zid":"Diary","zoid":"_alice","dbs":1}}}"#,
+        #"{"aps":{"alert":{"body":"Hi"},"badge":1},\#(head)"fet":{"sid":"zone","zid":"Diary","zoid":"_alice","dbs":1}}}"#,
+        #"{"aps":{"content-available":1},\#(head)"met":{"sid":"all","zid":"Other","zoid":"_alice","dbs":1}}}"#,
       ])
   }
 

@@ -44,8 +44,8 @@ struct OthersSubscriptionTests {
     try save(harness, .forceDelete("r"))
     let pushes = try harness.take(queues[1])
     #expect(pushes.map(\.event) == ["deleted r"])
-    #expect(pushes.first?.query["dbs"] as? Int == 1)
-    #expect(pushes.first?.query["zoid"] as? String == "__defaultOwner__")
+    #expect(pushes.first?.query["dbs"] as? Int == 2)
+    #expect(pushes.first?.query["zoid"] as? String == "_defaultOwner")
     #expect(pushes.first?.ck["ckuserid"] as? String == "_bob")
     // What is private to one is nobody else's.
     _ = try harness.modify(.create("mine", Self.text), zone: Self.open)

@@ -205,7 +205,7 @@ struct ServiceQuerySubscriptionTests {
       + #""loc-args":["\#(cut)","9007199254740993",""]}"#
     let aps = #"{\#(alert),"badge":1,"sound":"ding","category":"tickets","content-available":1}"#
     let body =
-      #"{"sid":"q","rid":"r","zid":"Diary","zoid":"_alice","dbs":2,"fo":1,"#
+      #"{"sid":"q","rid":"r","zid":"Diary","zoid":"_alice","dbs":1,"fo":1,"#
       + #""af":{"by":"\#(cut)","count":9007199254740993}}"#
     #expect(
       text == #"{"aps":\#(aps),"ck":{"cid":"iCloud.test",NID,"ce":2,"ckuserid":"_alice","qry":\#(body)}}"#)
