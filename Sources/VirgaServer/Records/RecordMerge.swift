@@ -68,10 +68,16 @@ struct RecordMerge {
       fields[change.name] = nil
       return
     }
-    if given.isEncrypted { try checkEncryption(of: given, change) }
+    if given.isEncrypted {
+      if !change.isTagged {
+        throw ServiceError.badRequest("encrypted field '\(change.name)' needs a type beside isEncrypted")
+      }
+      try checkEncryption(of: given, named: change.name)
+    }
     try Limits.check(
       given.value.count, atMost: Limits.listElementsMax, "elements in field '\(change.name)' of record '\(name)'")
     var field = try schema.admit(given, named: change.name, isTagged: change.isTagged)
+    if field.isEncrypted && !given.isEncrypted { try checkEncryption(of: field, named: change.name) }
     switch field.value {
     case .asset(let asset): field.value = .asset(try assets.admit(asset, record: name, field: change.name))
     case .assetList(let list):
@@ -88,16 +94,13 @@ struct RecordMerge {
     fields[change.name] = field
   }
 
-  private func checkEncryption(of field: Field, _ change: FieldChange) throws {
+  private func checkEncryption(of field: Field, named name: FieldName) throws {
     if scope == .public {
       throw ServiceError.badRequest("encrypted fields are not supported in the public database")
     }
-    if !change.isTagged {
-      throw ServiceError.badRequest("encrypted field '\(change.name)' needs a type beside isEncrypted")
-    }
     switch field.value {
     case .reference, .referenceList, .asset, .assetList:
-      throw ServiceError.badRequest("field '\(change.name)' is a reference or an asset, which cannot be encrypted")
+      throw ServiceError.badRequest("field '\(name)' is a reference or an asset, which cannot be encrypted")
     default: break
     }
   }

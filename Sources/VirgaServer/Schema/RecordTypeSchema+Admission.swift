@@ -38,11 +38,8 @@ extension RecordTypeSchema {
     let mismatch =
       "invalid attempt to set value type \(given.errorName) for field '\(field)' for type '\(name)', "
       + "defined to be: \(type.errorName)"
-    let isBareNumber =
-      !isTagged
-      && (type.element == .scalar(.timestamp, isEncrypted: false)
-        || type.element == .scalar(.int64, isEncrypted: false))
-    return .badRequest(isBareNumber ? "Invalid value, expected type \(type.errorName). \(mismatch)" : mismatch)
+    if isTagged || given.isEncrypted { return .badRequest(mismatch) }
+    return .badRequest("Invalid value, expected type \(type.errorName). \(mismatch); \(type.tagHint)")
   }
 }
 
@@ -54,6 +51,13 @@ extension FieldType {
 }
 
 extension SchemaDataType {
+  /// What to write beside a value that states no type.
+  fileprivate var tagHint: String {
+    guard let type = fieldType else { return #"give it "type":"INT64" or "type":"DOUBLE""# }
+    let mark = type.isEncrypted && !(type.scalar == .bytes && !type.isList) ? #","isEncrypted":true"# : ""
+    return #"give it "type":"\#(type.wireTag)"\#(mark)"#
+  }
+
   var errorName: String { fieldType?.errorName ?? (isList ? "NUMBER_LIST" : "NUMBER") }
 }
 
@@ -91,8 +95,13 @@ extension Field {
     if case .emptyList = value, type.isList {
       return Field(.emptyList(of: type.scalar), isEncrypted: type.isEncrypted)
     }
-    // An encrypted value always states its type.
-    guard !isTagged, !isEncrypted, !type.isEncrypted else { return nil }
+    guard !isTagged, !isEncrypted else { return nil }
+    if type.isEncrypted {
+      // Web clients save ENCRYPTED_BYTES as bare Base64; every other encrypted value states its type.
+      guard type.scalar == .bytes, !type.isList else { return nil }
+      let field = value.converted(to: FieldType(.bytes)).map { Field($0, isEncrypted: true) }
+      return field?.statedType == type ? field : nil
+    }
     return value.converted(to: type).map { Field($0) }
   }
 }

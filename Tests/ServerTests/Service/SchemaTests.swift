@@ -77,6 +77,42 @@ import VirgaWire
     #expect(try save(harness, old).record?.value("f") == old)
   }
 
+  /// As Apple's own web app saves it, and Apple's service takes it (docs/decisions/untagged-values.md).
+  @Test func bareBase64IsReadAsEncryptedBytesWhereTheSchemaHasThem() throws {
+    let harness = try Harness.withZone()
+    harness.cipher = TestCipher()
+    _ = try save(harness, .bytes([1]), encrypted: true)
+    let saved = try save(harness, .string("aGk="), tagged: false).record
+    #expect(saved?.json == #"{"f":{"value":"aGk=","type":"ENCRYPTED_BYTES","isEncrypted":true}}"#)
+    #expect(try harness.record("r") == saved)
+    for wrong: FieldValue in [.string("no base64!"), .int64(1), .stringList(["aGk="])] {
+      let error = try save(harness, wrong, tagged: false).failure?.error
+      #expect(error?.reason.hasSuffix(#"give it "type":"ENCRYPTED_BYTES""#) == true, "\(error?.reason ?? "")")
+    }
+    // Other encrypted types are stated.
+    let text = try Harness.withZone()
+    _ = try save(text, .string("x"), encrypted: true)
+    let refused = try save(text, .string("aGk="), tagged: false).failure?.error
+    #expect(
+      refused?.reason.hasSuffix(#"give it "type":"STRING","isEncrypted":true"#) == true, "\(refused?.reason ?? "")")
+  }
+
+  @Test func aRefusedBareValueIsToldTheTagToSend() throws {
+    for (known, given, tag) in [
+      (.timestamp(Timestamp(milliseconds: 1)), .int64(3), "TIMESTAMP"),
+      (.timestampList([Timestamp(milliseconds: 1)]), .int64List([3]), "TIMESTAMP_LIST"),
+      (.int64(1), .double(3.5), "INT64"),
+      (.string("x"), .int64(3), "STRING"), (.location(Location(latitude: 1, longitude: 2)), .string("x"), "LOCATION"),
+    ] as [(FieldValue, FieldValue, String)] {
+      let harness = try Harness.withZone()
+      _ = try save(harness, known)
+      let error = try save(harness, given, tagged: false).failure?.error
+      #expect(error?.code == .badRequest)
+      #expect(error?.reason.hasPrefix("Invalid value, expected type \(tag).") == true)
+      #expect(error?.reason.hasSuffix(#"give it "type":"\#(tag)""#) == true, "\(error?.reason ?? "")")
+    }
+  }
+
   @Test(arguments: [9_007_199_254_740_993, Int64.max, Int64.min])
   func integersKeepAllTheirDigits(number: Int64) throws {
     // C89
