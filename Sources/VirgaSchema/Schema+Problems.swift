@@ -30,7 +30,7 @@ extension Schema {
       if !names.insert(role).inserted { problems.append(SchemaProblem(place, "role '\(role)' is created twice")) }
     }
     // What every schema has does not count: an export can always be imported.
-    if recordTypes.count(where: { $0.name != .users }) > Limits.recordTypesPerSchemaMax {
+    if recordTypes.count(where: { $0.name != .users && $0.name != .share }) > Limits.recordTypesPerSchemaMax {
       let place = SchemaPlace.recordType(recordTypes.count - 1)
       problems.append(SchemaProblem(place, "a schema has at most \(Limits.recordTypesPerSchemaMax) record types"))
     }
@@ -96,9 +96,9 @@ extension SchemaField {
     var objections: [String] = []
     if name.rawValue.hasPrefix("___") {
       guard let fixed = SystemFields.type(of: name) else { return ["there is no system field '\(name)'"] }
-      if type != fixed {
-        objections.append("the type of system field '\(name)' is \(fixed.name) and cannot be \(type.name)")
-      }
+      objections += objection(against: fixed)
+    } else if recordType == .share, let fixed = SystemFields.ofShares.first(where: { $0.name == name })?.type {
+      objections += objection(against: fixed)
     } else if let objection = NameRule.fieldName.objection(to: name.rawValue) {
       objections.append("field name '\(name)' of type '\(recordType)' \(objection)")
     }
@@ -109,5 +109,10 @@ extension SchemaField {
       objections.append("field '\(name)' of type '\(recordType)' cannot be \(word): its type is \(type.name)")
     }
     return objections
+  }
+
+  /// - Parameter fixed: The type that the system's field of this name has.
+  private func objection(against fixed: SchemaDataType) -> [String] {
+    type == fixed ? [] : ["the type of system field '\(name)' is \(fixed.name) and cannot be \(type.name)"]
   }
 }

@@ -29,6 +29,28 @@ import Testing
     return try await ProgramRun.run(["schema"] + words + scope + place, environment: environment)
   }
 
+  /// C124
+  @Test func aFileWithTheTypeOfSharesGoesToProductionAndBack() async throws {
+    let server = try await ServerProcess()
+    let path = try file(
+      """
+      DEFINE SCHEMA
+      RECORD TYPE "cloudkit.share" (
+        "cloudkit.title" STRING, "cloudkit.type" STRING, "cloudkit.thumbnailImageData" BYTES,
+        GRANT WRITE TO "_creator", GRANT READ TO "_world"
+      );
+      """, server)
+    #expect(try await run(server, "validate", "--file", path).code == 0)
+    #expect(try await run(server, "import", "--file", path).code == 0)
+    #expect(try await run(server, "deploy", "--yes").code == 0)
+    let export = try await run(server, "export", "--environment", "production").output
+    for name in ["title", "type", "thumbnailImageData"] { #expect(export.contains("\"cloudkit.\(name)\"")) }
+    let dotted = try file(#"DEFINE SCHEMA RECORD TYPE Trip ("my.field" STRING);"#, server, "dotted.ckdb")
+    #expect(try await run(server, "validate", "--file", dotted).code != 0)
+    let bare = try file("DEFINE SCHEMA RECORD TYPE cloudkit.share ();", server, "bare.ckdb")
+    #expect(try await run(server, "validate", "--file", bare).errors.contains("stands in quotes: \"cloudkit.share\""))
+  }
+
   @Test func aSchemaGoesFromAFileToProduction() async throws {
     let server = try await ServerProcess()
     let path = try file(Self.first, server)

@@ -45,6 +45,15 @@ struct SchemaBook {
       : RecordTypeSchema(type, of: container, in: environment)
   }
 
+  /// A share is made: in development its type is in the schema from then on, so that an export can carry it to a service
+  /// whose production takes no share without.
+  mutating func noteShare() throws {
+    guard environment == .development, drafts[.share] == nil else { return }
+    drafts[.share] =
+      try transaction.schema(of: .share, container: container, environment: environment)
+      ?? RecordTypeSchema(Schema.sharesType, of: container, in: environment)
+  }
+
   mutating func keep(_ draft: RecordTypeSchema) { drafts[draft.name] = draft }
 
   func save(to transaction: any WriteTransaction) throws {

@@ -26,6 +26,7 @@ extension Service {
   ) throws -> SchemaReport {
     let development = try transaction.schema(of: container, in: .development)
     let production = try transaction.schema(of: container, in: .production)
+    let schema = schema.keepingShares(of: development)
     return SchemaReport(
       changes: development.changes(to: schema), refusals: SchemaEvolution(from: production, to: schema).refusals)
   }
@@ -39,6 +40,7 @@ extension Service {
     var report = try checkImport(of: schema, into: container, transaction: transaction)
     guard report.refusals.isEmpty else { return report }
     let development = try transaction.schema(of: container, in: .development)
+    let schema = schema.keepingShares(of: development)
     let loss = SchemaLoss(development.changes(to: schema))
     report.recordsChanged = try transaction.remove(loss, from: container, context: &context)
     try transaction.put(schema.completed(), of: container, in: .development)
@@ -82,5 +84,15 @@ extension Service {
     try transaction.put(production, of: container, in: .development)
     report.isApplied = true
     return report
+  }
+}
+
+extension Schema {
+  /// The schema with the type of shares that another one has: shares were made there, whether a file says so or not.
+  fileprivate func keepingShares(of other: Schema) -> Schema {
+    guard self[.share] == nil, let shares = other[.share] else { return self }
+    var copy = self
+    copy.recordTypes.append(shares)
+    return copy
   }
 }

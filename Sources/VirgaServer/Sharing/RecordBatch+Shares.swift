@@ -32,6 +32,7 @@ extension RecordBatch {
     if let live, let root = save.shareRoot, live.share?.recordName != root.name {
       throw ServiceError.badRequest("share '\(entry.name)' is of another record than '\(root.name)'")
     }
+    try schemas.noteShare()
     return save
   }
 

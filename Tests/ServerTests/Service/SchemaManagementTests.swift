@@ -89,6 +89,49 @@ import VirgaWire
         """)
   }
 
+  /// C124: the export can be carried to a service whose production takes no share without the type.
+  @Test func theFirstShareInDevelopmentPutsItsTypeIntoTheSchema() throws {
+    let world = try ShareWorld()
+    let harness = world.harness
+    #expect(try exported(harness)[.share] == nil)
+    let refused = try harness.modify(ShareWorld.shareOperation(of: "nobody", name: "S"))
+    #expect(refused.code != nil)
+    #expect(try exported(harness)[.share] == nil)
+    try world.share()
+    #expect(try exported(harness)[.share] == Schema.sharesType.completed())
+    #expect(try exported(harness, .production)[.share] == nil)
+    // A file that leaves it out takes nothing away: the shares are there.
+    let report = try importing("RECORD TYPE Entry (text STRING QUERYABLE SEARCHABLE SORTABLE);", harness)
+    #expect(report.isApplied && !report.changes.map(\.text).contains { $0.contains("cloudkit") })
+    #expect(try exported(harness)[.share] == Schema.sharesType.completed())
+    #expect(try deploy(harness).isApplied)
+    #expect(try exported(harness, .production)[.share] == Schema.sharesType.completed())
+    #expect(try importing("RECORD TYPE Entry (text STRING);", harness).isApplied)
+    #expect(try harness.lookUp(["Share-1"])[0].code == nil)
+  }
+
+  @Test func theTypeOfSharesIsImportedDeployedAndExported() throws {
+    let harness = Harness()
+    let statement =
+      #"RECORD TYPE "cloudkit.share" ("cloudkit.title" STRING, GRANT READ TO "_world", GRANT WRITE TO "_creator");"#
+    #expect(try importing(statement, harness).isApplied)
+    #expect(try deploy(harness).isApplied)
+    for environment in Environment.allCases {
+      let text = try exported(harness, environment)[.share]?.text ?? ""
+      for line in [
+        #""cloudkit.thumbnailImageData" BYTES"#, #""cloudkit.title"              STRING"#,
+        #""cloudkit.type"               STRING"#,
+      ] {
+        #expect(text.contains(line), "\(text)")
+      }
+    }
+    // Where the type is declared, shares are made as everywhere.
+    try harness.makeZone("Diary")
+    #expect(try harness.modify(.create("root")).code == nil)
+    #expect(try harness.modify(ShareWorld.shareOperation()).code == nil)
+    #expect(try difference(harness).changes.map(\.subject) == ["Entry"])
+  }
+
   @Test func schemasOfTheFirstFormatAreStillRead() throws {
     let harness = try Harness.withZone()
     try harness.write { transaction in
