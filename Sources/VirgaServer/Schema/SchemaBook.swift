@@ -19,7 +19,7 @@ struct SchemaBook {
   }
 
   /// The type as it stands.
-  /// - Throws: `badRequest` for a name that no type may have, and for a type that production does not know.
+  /// - Throws: `badRequest` for a name that no type may have, `notFound` for a type that production does not know.
   /// - Parameter mayBeUsers: Whether the record is there already: nobody else makes users' records.
   mutating func draft(of type: RecordType, mayBeUsers: Bool = false) throws -> RecordTypeSchema {
     // A schema may declare fields of the service's own types, and users change their records; that makes nobody else
@@ -34,8 +34,9 @@ struct SchemaBook {
       throw ServiceError.badRequest("record type '\(type.rawValue.prefix(100))' \(objection)")
     }
     guard environment == .development else {
-      throw ServiceError.badRequest(
-        "\(Reason.schemaRefusal) \(type) in \(environment) schema; \(deployHint(of: container))")
+      // As seen from Apple's service, whose clients look for the code.
+      throw ServiceError(
+        .notFound, "\(Reason.schemaRefusal) \(type) in \(environment) schema; \(deployHint(of: container))")
     }
     try Limits.check(
       transaction.recordTypeCount(of: container, in: environment) + 1, atMost: Limits.recordTypesPerSchemaMax,

@@ -39,6 +39,27 @@ import VirgaWire
     }
   }
 
+  /// A save of a type that production does not know fails for itself, and says what would help.
+  @Test func anUnknownTypeInProductionIsNotFoundForItsRecordAlone() async throws {
+    try await ForeignClient.run { client in
+      let path = "/database/1/\(client.world.container)/production/private/"
+      func call(_ operation: String, _ body: String) throws -> SocketClient.Answer {
+        try client.send("POST", path + operation + client.query(.user), Array(body.utf8))
+      }
+      #expect(
+        try call("zones/modify", #"{"operations":[{"operationType":"create","zone":{\#(Self.zone)}}]}"#).status == 200)
+      for kind in ["create", "forceUpdate", "forceReplace"] {
+        let saved = try call("records/modify", modify([operation(kind, "r")], #"\#(Self.zone),"atomic":false,"#))
+        let record = try saved.json["records"]?.elements[0]
+        #expect(saved.status == 200 && record?["serverErrorCode"]?.string == "NOT_FOUND", "\(saved.text)")
+        #expect(record?["reason"]?.string?.hasPrefix("Cannot create new type T in production schema") == true)
+      }
+      let query = try call("records/query", #"{\#(Self.zone),"query":{"recordType":"T"}}"#)
+      #expect(query.status == 404 && query.error.code == .notFound)
+      #expect(query.error.reason == "Did not find record type: T")
+    }
+  }
+
   @Test func anAnonymousWriteWithoutTheRightSendsItsUserToSignIn() async throws {
     try await ForeignClient.run { client in
       for kind in ["create", "forceUpdate", "forceDelete"] {

@@ -299,7 +299,8 @@ import VirgaWire
     let refused = try harness.modify(operation, in: Self.production).failure?.error
     #expect(
       refused
-        == .badRequest(
+        == ServiceError(
+          .notFound,
           "Cannot create new type Entry in production schema; "
             + "it must be deployed from development first: virga schema deploy --container iCloud.test"))
     _ = try harness.modify(operation)

@@ -197,7 +197,7 @@ import VirgaWire
     let production = Harness.Where(environment: .production)
     _ = try harness.zones(.zonesModify(.init(operations: [.init(.create, Harness.diary)])), in: production)
     let unknownType = try save(harness, .string("x"), in: production).failure?.error
-    #expect(unknownType?.code == .badRequest)
+    #expect(unknownType?.code == .notFound)
     #expect(unknownType?.reason.hasPrefix("\(Reason.schemaRefusal) T in production schema") == true)
     #expect(unknownType?.reason.hasSuffix("virga schema deploy --container iCloud.test") == true)
 
