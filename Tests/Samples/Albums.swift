@@ -1,5 +1,4 @@
 import CloudKit
-import Foundation
 
 // The shape of a sharing app: the owner shares a root record with its children, another user joins by the address.
 

@@ -1,5 +1,4 @@
 import CloudKit
-import Foundation
 
 // The shape of a contact list over CKSyncEngine: an actor that owns the data and is the engine's delegate.
 

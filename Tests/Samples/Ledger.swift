@@ -1,5 +1,4 @@
 import CloudKit
-import Foundation
 
 // The shape of an older app: operations with completion blocks, an operation queue, partial errors, no async.
 

@@ -1,5 +1,4 @@
 import CloudKit
-import Foundation
 
 // The shape of a lesson on conflicts: the three records of the error, a merge field by field, and a bounded retry.
 

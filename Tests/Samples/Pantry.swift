@@ -1,5 +1,4 @@
 import CloudKit
-import Foundation
 
 // The shape of a private database with a zone of its own and a subscription, over operations and change tokens.
 

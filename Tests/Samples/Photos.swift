@@ -1,5 +1,4 @@
 import CloudKit
-import Foundation
 
 // The shape of an app with files: a picture goes up as an asset, and comes down into the app's own folder.
 

@@ -1,5 +1,4 @@
 import CloudKit
-import Foundation
 
 // The shape of a health app: CKSyncEngine with a class as its delegate, a conflict decided by when something was
 // measured, a silent push that starts a fetch.

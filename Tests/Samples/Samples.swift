@@ -1,4 +1,4 @@
-import Foundation
+import CloudKit
 
 /// Small apps as they are written for Apple's systems, compiled unedited in the language modes of Swift 5 and Swift 6.
 /// Each runs as one launch on one device: its name, the folder of its own data, and what its user does.

@@ -1,5 +1,4 @@
 import CloudKit
-import Foundation
 
 // The shape of a query app over the public database: save, search by prefix, page with a cursor.
 

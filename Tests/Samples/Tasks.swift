@@ -1,5 +1,4 @@
 import CloudKit
-import Foundation
 
 // The shape of a lesson on zones and records: an atomic batch, kept system fields, references, a query page by page.
 

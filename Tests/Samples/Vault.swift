@@ -1,5 +1,4 @@
 import CloudKit
-import Foundation
 
 // The shape of an app with encrypted fields: a second set of values on the same record.
 
