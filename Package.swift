@@ -24,6 +24,7 @@ let package = Package(
   products: [
     .executable(name: "virga", targets: ["virga"]),
     .library(name: "CloudKit", targets: ["CloudKit"]),
+    .library(name: "CloudKitMerge", targets: ["CloudKitMerge"]),
     .library(name: "VirgaSQLite", targets: ["VirgaSQLite"]),
     .library(name: "VirgaDevices", targets: ["VirgaDevices"]),
     .library(name: "VirgaCommandLine", targets: ["VirgaCommandLine"]),
@@ -58,6 +59,7 @@ let package = Package(
       ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSync", "VirgaPredicates", "CCurl"]),
     module("CloudKit", ["VirgaCloudKit", "VirgaPredicates"]),
     module("VirgaDevices", ["VirgaModel", "VirgaAuth", "VirgaCloudKit"]),
+    module("CloudKitMerge", ["VirgaModel", "VirgaMerge", "VirgaCloudKit"]),
 
     // Programs.
     .executableTarget(
@@ -110,7 +112,7 @@ let package = Package(
       "CloudKitTests",
       [
         "TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "VirgaSync",
-        "VirgaPredicates", "VirgaCloudKit", "CloudKit",
+        "VirgaPredicates", "VirgaCloudKit", "CloudKit", "VirgaMerge", "CloudKitMerge",
       ]),
     tests("PredicateTests", ["TestSupport", "VirgaModel", "VirgaPredicates"]),
     tests("SyncTests", ["TestSupport", "VirgaModel", "VirgaSync"]),

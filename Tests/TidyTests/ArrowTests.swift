@@ -18,6 +18,7 @@ private let arrows: [String: Set<String>] = [
   "VirgaCloudKit": ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSync", "VirgaPredicates", "CCurl"],
   "CloudKit": ["VirgaCloudKit", "VirgaPredicates"],
   "VirgaDevices": ["VirgaModel", "VirgaAuth", "VirgaCloudKit"],
+  "CloudKitMerge": ["VirgaModel", "VirgaMerge", "VirgaCloudKit"],
   "virga": [
     "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP",
     "VirgaCloudKit", "VirgaCommandLine", "CLinux",
@@ -25,14 +26,16 @@ private let arrows: [String: Set<String>] = [
 ]
 
 /// What the pure targets may import besides: nothing that knows time, files or sockets.
-private let pureTargets: Set<String> = ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaMerge", "VirgaServer", "VirgaSync"]
+private let pureTargets: Set<String> = [
+  "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaMerge", "VirgaServer", "VirgaSync",
+]
 /// "Swift" stands for its Unicode tables, which have to be asked for by name.
 private let pureImports: Set<String> = ["FoundationEssentials", "Synchronization", "Swift"]
 /// Files that take functions of mathematics from the C library, each by its name.
 private let mathematics: Set<String> = ["Location+Distance.swift"]
 
 private let clientTargets: Set<String> = [
-  "VirgaSync", "VirgaPredicates", "VirgaCloudKit", "CloudKit", "VirgaDevices",
+  "VirgaSync", "VirgaPredicates", "VirgaCloudKit", "CloudKit", "CloudKitMerge", "VirgaDevices",
 ]
 private let serverTargets: Set<String> = ["VirgaServer", "VirgaServerSQLite", "VirgaHTTP"]
 

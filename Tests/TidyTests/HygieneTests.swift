@@ -63,6 +63,19 @@ import Testing
     }
   }
 
+  /// Every line of the page's code stands in a file that tests compile.
+  @Test func thePageOnConflictsShowsCodeThatCompiles() throws {
+    let page = try String(contentsOf: SourceTree.root.appendingPathComponent("docs/conflicts.md"), encoding: .utf8)
+    let compiled = try String(
+      contentsOf: SourceTree.root.appendingPathComponent("Tests/CloudKitTests/Documents/ConflictsSample.swift"),
+      encoding: .utf8)
+    let blocks = page.components(separatedBy: "```swift\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
+    #expect(blocks.count > 4)
+    for line in blocks.joined().split(separator: "\n") {
+      #expect(compiled.contains(line), "docs/conflicts.md shows another sample than the one that is compiled: \(line)")
+    }
+  }
+
   @Test(arguments: [("README.md", "ReadmeSample"), ("docs/testing-your-app.md", "TestingSample")])
   func documentsShowCodeThatCompiles(document: String, sample name: String) throws {
     let readme = try String(contentsOf: SourceTree.root.appendingPathComponent(document), encoding: .utf8)

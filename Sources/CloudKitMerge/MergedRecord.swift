@@ -1,0 +1,25 @@
+public import VirgaCloudKit
+@_exported public import VirgaMerge
+import VirgaModel
+
+/// What became of a conflict.
+public struct MergedRecord: Sendable {
+  /// The merged record with the server's change tag: show it, keep it, and save it if `isSaveNeeded`.
+  public let record: CKRecord
+  /// New records that keep my side of what could not be merged: save them too.
+  public let forks: [CKRecord]
+  /// Whether the merged record says anything that the server does not have yet, and was not given up.
+  public let isSaveNeeded: Bool
+  /// The record met conflict after conflict, and the limit of attempts is reached: it stays as merged until it is saved again by hand.
+  public let isGivenUp: Bool
+  /// What was decided, what was discarded, and what somebody has to answer: note it in a `ConflictJournal`.
+  public let outcome: MergeOutcome
+
+  public var question: MergeQuestion? { outcome.question }
+  public var decisions: [MergeDecision] { outcome.decisions }
+
+  /// What a `CKSyncEngine` has to send now.
+  public var pendingChanges: [CKSyncEngine.PendingRecordZoneChange] {
+    (isSaveNeeded ? [.saveRecord(record.recordID)] : []) + forks.map { .saveRecord($0.recordID) }
+  }
+}
