@@ -24,6 +24,23 @@ struct QueryRuleTests {
     #expect(failure == ServiceError(.notFound, "Did not find record type: Nothing"))
   }
 
+  /// C125: a query finds the one spelling that it names, by comparison and in the order of the bytes.
+  @Test func namesAreFoundByTheirBytes() async throws {
+    let world = try await QueryWorld(.memory)
+    let names = ["K", "cafe\u{301}", "caf\u{e9}", "\u{212A}"]
+    try await world.save(names.map { .create(RecordName($0), ["title": .string("x")]) })
+    try await world.markSystemFields(of: "Entry")
+    func found(_ query: Query) async throws -> [[UInt8]] { try await world.names(query).map { Array($0.utf8) } }
+    for name in names {
+      let one = Self.one("___recordID", .equals, .reference(Reference(recordName: RecordName(name))))
+      #expect(try await found(one) == [Array(name.utf8)])
+      let others = Self.one("___recordID", .notEquals, .reference(Reference(recordName: RecordName(name))))
+      #expect(try await found(others).count == 3)
+    }
+    let all = Query("Entry", filters: [QueryFilter("title", .equals, .string("x"))])
+    #expect(try await found(all) == names.map { Array($0.utf8) })
+  }
+
   @Test func usersAreNotQueried() async throws {
     let failure = try await Self.world().failure(Query(.users), zone: nil, scope: .public)
     #expect(failure?.code == .badRequest)

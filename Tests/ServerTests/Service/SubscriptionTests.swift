@@ -36,6 +36,36 @@ import VirgaWire
     return rows.map { String(decoding: $0.payload, as: UTF8.self) }
   }
 
+  /// C125: a name may begin with an accent, which must not combine with what is stored before it.
+  @Test(arguments: ["\u{301} a  b", "e\u{301}", "/\u{308}/"])
+  func zonesOfAnyNameAreWatched(name: String) throws {
+    let harness = Harness()
+    let zone = ZoneSelector(ZoneName(name), owner: "_alice")
+    try harness.makeZone(ZoneName(name))
+    _ = try harness.modify(.create("first", ["n": .int64(1)]), zone: zone)
+    let whole = Subscription(id: "whole", kind: .zone(zone))
+    let filter = #"{"comparator":"EQUALS","fieldName":"n","fieldValue":{"value":1,"type":"INT64"}}"#
+    var query = Subscription(
+      id: "query", kind: .query(json: Array(#"{"recordType":"Entry","filterBy":[\#(filter)]}"#.utf8), zone: zone))
+    query.firesOn = ["create"]
+    for subscription in [whole, query] {
+      #expect(code(try modify(harness, .create, subscription)) == nil)
+    }
+    guard case .subscriptions(let listed) = try harness.call(.subscriptionsList) else { return #expect(Bool(false)) }
+    for case .subscription(let subscription) in listed {
+      switch subscription.kind {
+      case .zone(let found), .query(_, let found?): #expect(found == zone)
+      default: Issue.record("\(subscription)")
+      }
+    }
+    let queue = try token(harness, as: .bob)
+    #expect(!queue.isEmpty)
+    let own = try token(harness, as: .init("_alice", device: "tablet"))
+    _ = try harness.modify(.create("r", ["n": .int64(1)]), zone: zone)
+    let pushes = try take(harness, own)
+    #expect(pushes.count == 2 && pushes.allSatisfy { $0.contains("\"zid\":\"\(name)\"") }, "\(pushes)")
+  }
+
   @Test func aSubscriptionIsKeptAsItWasGiven() throws {
     let harness = try Harness.withZone()
     var info = NotificationInfo()

@@ -183,6 +183,35 @@ struct SharedZoneTests {
     #expect(try world.page(after).records.isEmpty)
   }
 
+  /// C125: what a share keeps of names is read back byte for byte.
+  @Test func zonesAndRecordsOfAnyNameAreShared() throws {
+    let harness = Harness()
+    let zone = ZoneSelector("\u{301}/caf\u{e9}", owner: "_alice")
+    for name in ["\u{301}/caf\u{e9}", "\u{301}/cafe\u{301}"] { try harness.makeZone(ZoneName(name)) }
+    let twins: [RecordName] = ["\u{301}caf\u{e9}", "\u{301}cafe\u{301}"]
+    let children = twins.map { RecordOperation.create($0, .text("x")).with { $0.record.parent = .set("r\u{e9}") } }
+    _ = try harness.modify([.create("r\u{e9}"), .create("re\u{301}")] + children, zone: zone)
+    let operation = ShareWorld.shareOperation(
+      of: "r\u{e9}", name: "S\u{e9}", invited: [ShareWorld.invitation("_bob")])
+    let share = try #require(try harness.modify(operation, zone: zone).record)
+    let accept = Call.recordsAccept(.init(shortGUIDs: [.init(try #require(share.shortGUID))]))
+    guard case .shares(let accepted) = try harness.call(accept, as: .bob, in: .open), case .metadata = accepted[0]
+    else { return #expect(Bool(false)) }
+    let zones = try harness.zones(.zonesList, as: .bob, in: .shared).compactMap { $0.zone?.id }
+    #expect(zones == [zone.id])
+    let looked = try harness.lookUp(twins + ["r\u{e9}", "re\u{301}"], zone: zone, as: .bob, in: .shared)
+    #expect(looked.map(\.code) == [nil, nil, nil, .notFound])
+    // What leaves the share is told by its own name.
+    let feed = Call.recordsChanges(ZoneChangesRequest(zone: zone))
+    guard case .recordChanges(let first) = try harness.call(feed, as: .bob, in: .shared) else { return }
+    let tag = looked[0].record?.tag
+    let out = RecordOperation.update(twins[0], tag: tag).with { $0.record.parent = .cleared }
+    #expect(try harness.modify(out, zone: zone).code == nil)
+    let next = Call.recordsChanges(ZoneChangesRequest(zone: zone, syncToken: first.syncToken))
+    guard case .recordChanges(let page) = try harness.call(next, as: .bob, in: .shared) else { return }
+    #expect(page.records.filter(\.isDeleted).map(\.name) == [twins[0]])
+  }
+
   @Test func participantsAreToldOfWhatConcernsThem() throws {
     let world = try ShareWorld()
     let share = try world.share(invited: [ShareWorld.invitation("_bob"), ShareWorld.invitation("_carol")])
