@@ -184,12 +184,12 @@ package actor AccountClient {
   package func call(_ call: Call, at endpoint: Endpoint) async throws -> Reply {
     var session = try await session()
     var answer = try await send(call, at: endpoint, session)
-    if answer.status == 401 {
+    if ServiceError.status(answer.status, of: answer.body) == 401 {
       drop(session)
       session = try await self.session()
       answer = try await send(call, at: endpoint, session)
     }
-    guard answer.status == 200 else { throw AccountError(status: answer.status, body: answer.body) }
+    try check(answer)
     do { return try Reply(decoding: answer.body, for: endpoint.operation) } catch {
       throw AccountError.badAnswer("\(endpoint.operation.rawValue) was answered with something else")
     }
@@ -349,7 +349,7 @@ package actor AccountClient {
     let first = try await session()
     do {
       return try await send(path, method: method, message, session: first)
-    } catch AccountError.refused(401, _, AccountReason.sessionEnded) {
+    } catch AccountError.refused(_, _, AccountReason.sessionEnded, _) {
       drop(first)
       return try await send(path, method: method, message, session: try await session())
     }
@@ -366,10 +366,16 @@ package actor AccountClient {
     if let session { headers.append((name: "X-Virga-Session", value: session.token)) }
     let body = method == "GET" ? [] : Array(try JSONEncoder().encode(message))
     let answer = try await transport.send(method: method, path: "/virga/1/\(path)", headers: headers, body: body)
-    guard answer.status == 200 else { throw AccountError(status: answer.status, body: answer.body) }
+    try check(answer)
     do { return try JSONDecoder().decode(Answer.self, from: Data(answer.body)) } catch {
       throw AccountError.badAnswer("\(path) was answered with something else")
     }
+  }
+
+  /// - Throws: What the answer says if it failed, by its body or by its status.
+  private func check(_ answer: (status: Int, body: [UInt8])) throws {
+    let status = ServiceError.status(answer.status, of: answer.body)
+    guard (200..<300).contains(status) else { throw AccountError(status: status, body: answer.body) }
   }
 
   private func signature(of text: [UInt8], by key: SigningKey) throws -> String {

@@ -26,8 +26,8 @@ package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
   case serverElsewhere(known: String, asked: String)
   /// The server wants a pause.
   case throttled(retryAfterSeconds: Int)
-  /// Any other refusal.
-  case refused(status: Int, code: String, reason: String)
+  /// Any other refusal, of the request that the server's log has under that name.
+  case refused(status: Int, code: String, reason: String, request: String? = nil)
   /// What answers is not such a server.
   case badAnswer(String)
 
@@ -45,14 +45,14 @@ package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
     case .serverElsewhere(let known, let asked):
       "what answers at \(asked) says that it is your server at \(known); nobody there was told who you are"
     case .throttled(let seconds): "the server asks to wait \(seconds) seconds"
-    case .refused(let status, let code, let reason): "the server refused: \(reason) (\(status) \(code))"
+    case .refused(let status, let code, let reason, _): "the server refused: \(reason) (\(status) \(code))"
     case .badAnswer(let what): "what answers there is not a Virga server: \(what)"
     }
   }
 }
 
 extension AccountError {
-  /// What an answer under `/virga/1/` says that is not 200.
+  /// What an answer says that failed.
   init(status: Int, body: [UInt8]) {
     guard let failure = try? JSONDecoder().decode(AccountMessages.Failure.self, from: Data(body)) else {
       self = .badAnswer("status \(status) without an error that can be read")
@@ -64,9 +64,12 @@ extension AccountError {
       case AccountReason.deviceUnknown: .deviceUnknown
       case AccountReason.wrongCode: .wrongCode
       case AccountReason.enrolmentClosed, AccountReason.enrolmentNeedsCode: .enrolmentRefused(failure.reason)
-      default: .refused(status: status, code: failure.serverErrorCode, reason: failure.reason)
+      default:
+        .refused(status: status, code: failure.serverErrorCode, reason: failure.reason, request: failure.uuid)
       }
-    if case .refused = self, let seconds = failure.retryAfter, status == 429 {
+    if case .refused(_, let code, _, _) = self, let seconds = failure.retryAfter,
+      status == 429 || code == ServerErrorCode.throttled.rawValue
+    {
       self = .throttled(retryAfterSeconds: seconds)
     }
   }

@@ -37,6 +37,7 @@ package final class Service: Sendable {
   ) {
     self.now = now
     self.pause = pause
+    let transport = JudgedTransport(transport)
     self.endpoint = endpoint
     self.environment = environment
     self.transport = transport
@@ -167,8 +168,7 @@ package final class Service: Sendable {
     do {
       return try Reply(decoding: answer.body, for: call.operation, in: zone)
     } catch {
-      throw CKError(
-        .internalError, "The service answered \(call.operation.rawValue) with what cannot be read: \(error)")
+      throw CKError(unreadable: answer, to: call.operation.rawValue, error)
     }
   }
 
@@ -185,8 +185,8 @@ package final class Service: Sendable {
       var signed = request
       signed.headers.append(("X-Virga-Session", session.token))
       let answer = try await send(signed)
-      if answer.status == 200 { return answer }
-      if (answer.status == 401 || answer.status == 421) && !isRetry {
+      if answer.isSuccess { return answer }
+      if answer.refusesAccount, !isRetry {
         isRetry = true
         await accounts.drop(session)
         continue
@@ -204,10 +204,8 @@ package final class Service: Sendable {
       signed.url += "&" + tokens.query(credentials)
       let answer = try await send(signed)
       if tokens.take(answer, to: credentials) { announceAccountChange() }
-      if answer.status == 200 { return answer }
-      if answer.status == 401 || answer.status == 421, !isRetry,
-        tokens.webAuthToken != credentials.webAuthToken
-      {
+      if answer.isSuccess { return answer }
+      if answer.refusesAccount, !isRetry, tokens.webAuthToken != credentials.webAuthToken {
         isRetry = true
         continue
       }

@@ -77,9 +77,9 @@ package final class WebTokens: Sendable {
   /// - Returns: Whether it is news that the user is signed in, or is not.
   func take(_ answer: TransportResponse, to sent: Credentials) -> Bool {
     let next = answer[header: "X-Apple-CloudKit-Web-Auth-Token"] ?? answer[header: "X-Apple-CloudKit-Session"]
-    let isRefusal = answer.status == 401 || answer.status == 421
+    let isRefusal = answer.refusesAccount
     let isNews = state.withLock { state in
-      guard let token = sent.webAuthToken, isRefusal || answer.status == 200 else { return false }
+      guard let token = sent.webAuthToken, isRefusal || answer.isSuccess else { return false }
       if let next, !next.isEmpty, sent.number > state.origin {
         (state.webAuthToken, state.origin) = (next, sent.number)
       }

@@ -58,7 +58,7 @@ struct AssetUploads: Sendable {
           return .success(asset)
         } catch let error as CKError {
           return .failure(error)
-        } catch { return .failure(CKError(.internalError, "\(error)")) }
+        } catch { return .failure(CKError(wrapping: error)) }
       }
       for (job, outcome) in zip(part, outcomes) { done[job.number] = try take(outcome, of: job.id) }
     }

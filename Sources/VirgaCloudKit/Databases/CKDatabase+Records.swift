@@ -198,7 +198,10 @@ extension CKDatabase {
       seal(of: record.id.zone)?.open(&record)
       return record
     } catch {
-      throw CKError(.internalError, "The record \(envelope.id.name) cannot be read: \(error)")
+      throw CKError(
+        .internalError,
+        "The fields of the record \(envelope.id.name) cannot be read: \(error.expected) was expected at byte "
+          + "\(error.offset).")
     }
   }
 

@@ -15,15 +15,18 @@ extension CKError {
   /// Names in userInfo of what the service said, for logs.
   static let serverErrorCodeKey = "VirgaServerErrorCode"
   static let httpStatusKey = "VirgaHTTPStatus"
+  /// The identifier of the request, under which the service's log has it. Apple's errors carry it under the same name.
+  static let requestIDKey = "RequestUUID"
 
   /// A number of seconds that can be reckoned with, whoever named it.
   private static func wait(_ seconds: Int) -> Int { max(0, min(seconds, 1_000_000_000)) }
 
   /// The error for an answer that is no success.
   init(_ answer: TransportResponse, item: ServiceErrorItem) {
-    if answer.status == 403, !ServiceError.isOne(answer.body) {
-      // A network's sign-in page or a proxy, and not the service's word on what was asked.
-      self.init(.networkFailure, "Something between this device and the service refused the request (status 403).")
+    let status = answer.statusOnTheWay ?? answer.status
+    if Self.comesFromTheWay(answer) {
+      self.init(
+        .networkFailure, "Something between this device and the service answered instead of it (status \(status)).")
       return
     }
     if answer.status == 413, !ServiceError.isOne(answer.body) {
@@ -41,7 +44,28 @@ extension CKError {
     if error.retryAfterSeconds == nil, answer.status == 429 || answer.status == 503 {
       error.retryAfterSeconds = answer[header: "Retry-After"].flatMap { Int($0) }.map(Self.wait)
     }
-    self.init(error, item: item, status: answer.status)
+    error.requestID = error.requestID ?? answer[header: "X-Apple-Request-UUID"]
+    self.init(error, item: item, status: status)
+  }
+
+  /// Whether a network's sign-in page or a proxy has answered: it is not the service's word on what was asked. Of those
+  /// that only pass on, some tell of a limit, of too many requests, or of a service that is down.
+  private static func comesFromTheWay(_ answer: TransportResponse) -> Bool {
+    guard (300..<500).contains(answer.status), answer.status != 413, answer.status != 429 else { return false }
+    return !ServiceError.isOne(answer.body)
+  }
+
+  /// The error for an answer that says success, and is not what was asked for.
+  init(unreadable answer: TransportResponse, to operation: String, _ error: WireError) {
+    let isObject = answer.body.first { ![0x20, 0x09, 0x0a, 0x0d].contains($0) } == UInt8(ascii: "{")
+    var userInfo: [String: Any] = [Self.httpStatusKey: NSNumber(value: answer.status)]
+    userInfo[Self.requestIDKey] = answer[header: "X-Apple-Request-UUID"]
+    userInfo[NSLocalizedDescriptionKey] =
+      isObject
+      ? "The service answered \(operation) with what cannot be read: \(error.expected) was expected at byte "
+        + "\(error.offset) of \(answer.body.count)."
+      : "Something between this device and the service answered \(operation) with what is no JSON."
+    self.init(isObject ? .internalError : .networkFailure, userInfo: userInfo)
   }
 
   init(_ error: ServiceError, item: ServiceErrorItem, status: Int? = nil) {
@@ -54,6 +78,7 @@ extension CKError {
       userInfo[CKErrorUserDidResetEncryptedDataKey] = NSNumber(value: true)
     }
     if let redirectURL = error.redirectURL { userInfo[NSURLErrorKey] = redirectURL }
+    if let requestID = error.requestID { userInfo[Self.requestIDKey] = requestID }
     self.init(Self.code(error, item), userInfo: userInfo)
   }
 
@@ -91,6 +116,7 @@ extension CKError {
       (Reason.schemaFieldRefusal, .serverRejectedRequest),
       (Reason.tagButNoRecord, .unknownItem),
       (Reason.recordNotFound, .unknownItem),
+      (Reason.recordTypeNotFound, .unknownItem),
       (Reason.shareNotFound, .unknownItem),
       (Reason.alreadyShared, .alreadyShared),
       (Reason.tooManyParticipants, .tooManyParticipants),
@@ -156,11 +182,12 @@ extension CKError {
           NSLocalizedDescriptionKey: error.description,
           CKErrorRetryAfterKey: NSNumber(value: Double(Self.wait(seconds))),
         ])
-    case .refused(let status, let code, let reason):
+    case .refused(let status, let code, let reason, let request):
       let known = ServerErrorCode(rawValue: code)
       let fallback = ServerErrorCode.allCases.first { $0.httpStatus == status } ?? .internalError
-      self.init(
-        ServiceError(known ?? fallback, known == nil ? "\(code): \(reason)" : reason), item: .request, status: status)
+      var refusal = ServiceError(known ?? fallback, known == nil ? "\(code): \(reason)" : reason)
+      refusal.requestID = request
+      self.init(refusal, item: .request, status: status)
     // Something stands in the way, such as the sign-in page of a network.
     case .badAnswer(let what): self.init(.networkFailure, what)
     }

@@ -173,7 +173,7 @@ final class Keyring: Sendable {
       for part in missing.chunks(of: Self.itemsPerRequestMax) {
         found = try await accounts.keyItems(of: spot.message, adding: Array(part), as: account.account)
       }
-    } catch AccountError.refused(let status, _, _) where (400..<500).contains(status) {
+    } catch AccountError.refused(let status, _, _, _) where (400..<500).contains(status) {
       // A list that is full keeps nobody from reading what is in it.
     }
     var zone = Zone(loaded: moment)

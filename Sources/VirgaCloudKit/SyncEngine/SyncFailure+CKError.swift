@@ -1,3 +1,4 @@
+import Foundation
 import VirgaModel
 import VirgaSync
 
@@ -66,7 +67,8 @@ extension CKError {
     } else if error is CancellationError {
       self.init(.operationCancelled, "The task was cancelled.")
     } else {
-      self.init(.internalError, "\(error)")
+      let text = "Something failed on this device, and not at the service; NSUnderlyingErrorKey has what."
+      self.init(.internalError, userInfo: [NSLocalizedDescriptionKey: text, NSUnderlyingErrorKey: error])
     }
   }
 }

@@ -41,6 +41,8 @@ package struct TransportRequest: Sendable {
 
 package struct TransportResponse: Sendable {
   package var status: Int
+  /// The status that came, where the body says that another one is meant.
+  package var statusOnTheWay: Int?
   package var headers: [(name: String, value: String)]
   package var body: [UInt8]
 

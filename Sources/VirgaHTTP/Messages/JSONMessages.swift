@@ -57,13 +57,15 @@ extension HTTPResponse {
       body: .bytes(bytes))
   }
 
-  /// The answer to a call that failed.
+  /// The answer to a call that failed. Its header repeats the identifier, under which the log has the request.
   static func failure(_ error: ServiceError) -> HTTPResponse {
+    let uuid = Hex.encode(SystemRandom.bytes(16))
     let message = AccountMessages.Failure(
-      uuid: Hex.encode(SystemRandom.bytes(16)), serverErrorCode: error.code.rawValue, reason: error.reason,
+      uuid: uuid, serverErrorCode: error.code.rawValue, reason: error.reason,
       retryAfter: error.retryAfterSeconds)
     guard var answer = try? HTTPResponse.message(message) else { return HTTPResponse(status: 500) }
     answer.status = error.code.httpStatus
+    answer.headers.append("X-Apple-Request-UUID", uuid)
     if let seconds = error.retryAfterSeconds { answer.headers.append("Retry-After", String(seconds)) }
     return answer
   }

@@ -153,7 +153,7 @@ private struct QueriedType {
       return
     }
     let known = try transaction.schema(of: name, container: endpoint.container, environment: endpoint.environment)
-    guard let known else { throw ServiceError(.notFound, "Did not find record type: \(name)") }
+    guard let known else { throw ServiceError(.notFound, "\(Reason.recordTypeNotFound): \(name)") }
     schema = known
   }
 

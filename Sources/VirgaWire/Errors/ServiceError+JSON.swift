@@ -24,6 +24,7 @@ extension ServiceError {
       }
       try reader.finish()
       self = parts.error ?? Self.told(byStatus: status, parts.reason ?? "HTTP status \(status)")
+      requestID = parts.requestID
     } catch {
       self = Self.told(byStatus: status, "HTTP status \(status), and no error that could be read")
     }
@@ -37,7 +38,10 @@ extension ServiceError {
   }
 
   /// Whether an answer's body is an error of the protocol at all.
+  ///
+  /// The body says so, whatever the status is: proxies change it.
   public static func isOne(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count <= bytesMax else { return false }
     var reader = JSONReader(message: bytes)
     var isOne = false
     do {
@@ -52,6 +56,15 @@ extension ServiceError {
     }
     return isOne
   }
+
+  /// The status that an answer stands for: an error that came as a success has that of its code.
+  public static func status(_ status: Int, of body: [UInt8]) -> Int {
+    guard (200..<300).contains(status), isOne(body) else { return status }
+    return ServiceError(decoding: body, status: 500).code.httpStatus
+  }
+
+  /// No error is longer, so pages of records need not be read twice.
+  private static let bytesMax = 64 << 10
 
   /// Writes the members of an error into a dictionary that may name an item.
   func writeMembers(into writer: inout JSONWriter, uuid: String) {
@@ -75,6 +88,7 @@ struct ServiceErrorParts: Sendable {
   var reason: String?
   var retryAfterSeconds: Int?
   var redirectURL: String?
+  var requestID: String?
 
   init(status: Int = 500) { self.status = status }
 
@@ -87,6 +101,7 @@ struct ServiceErrorParts: Sendable {
       // Whole seconds by the reference; a fraction is rounded up, so that no client comes too early.
       let seconds = max(0, min(try reader.readDouble(), 1e9))
       retryAfterSeconds = Int(seconds) + (Double(Int(seconds)) < seconds ? 1 : 0)
+    case "uuid": requestID = try reader.readString()
     case "redirectURL", "redirectUrl": redirectURL = try reader.readString()
     default: return false
     }
@@ -100,6 +115,7 @@ struct ServiceErrorParts: Sendable {
     var error = ServiceError(known ?? codeByStatus, known == nil ? "\(code): \(reason ?? "")" : reason ?? "")
     error.retryAfterSeconds = retryAfterSeconds
     error.redirectURL = redirectURL
+    error.requestID = requestID
     return error
   }
 

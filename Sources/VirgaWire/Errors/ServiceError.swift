@@ -34,7 +34,8 @@ public enum ServerErrorCode: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// An error as the protocol states it: for a whole request, or for one item of it.
+/// An error as the protocol states it: for a whole request, or for one item of it. Two that say the same are equal, whichever
+/// requests they answer.
 public struct ServiceError: Error, Hashable, Sendable {
   public var code: ServerErrorCode
   /// Says what is wrong, where, and where it helps what to do about it.
@@ -43,11 +44,23 @@ public struct ServiceError: Error, Hashable, Sendable {
   public var retryAfterSeconds: Int?
   /// Where to sign in; only with `authenticationRequired`.
   public var redirectURL: String?
+  /// Names the request in the service's log; only in errors that were read.
+  public var requestID: String?
 
   public init(_ code: ServerErrorCode, _ reason: String, retryAfterSeconds: Int? = nil) {
     self.code = code
     self.reason = reason
     self.retryAfterSeconds = retryAfterSeconds
+  }
+
+  public static func == (left: ServiceError, right: ServiceError) -> Bool {
+    left.code == right.code && left.reason == right.reason && left.retryAfterSeconds == right.retryAfterSeconds
+      && left.redirectURL == right.redirectURL
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(code)
+    hasher.combine(reason)
   }
 }
 
@@ -59,6 +72,7 @@ public enum Reason {
   public static let recordExists = "record to insert already exists"
   public static let tagButNoRecord = "recordChangeTag specified, but record not found"
   public static let recordNotFound = "Record not found"
+  public static let recordTypeNotFound = "Did not find record type"
   public static let zoneNotFound = "Zone does not exist"
   public static let zonePurged = "Zone was purged by its user"
   public static let encryptedDataReset = "Zone was deleted because its user reset their encrypted data"

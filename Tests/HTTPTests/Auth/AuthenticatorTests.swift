@@ -142,7 +142,7 @@ import VirgaWire
   func tokensForNamesThatAreNoContainersAreRefused(container: String) async throws {
     let device = try world.device()
     let error = await #expect(throws: AccountError.self) { try await device.tokens(for: ContainerID(container)) }
-    guard case .refused(400, "BAD_REQUEST", _) = error else {
+    guard case .refused(400, "BAD_REQUEST", _, _) = error else {
       Issue.record("\(String(describing: error))")
       return
     }
