@@ -111,7 +111,7 @@ let package = Package(
     tests(
       "CloudKitTests",
       [
-        "TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaHTTP", "VirgaSync",
+        "TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSchema", "VirgaServer", "VirgaHTTP", "VirgaSync",
         "VirgaPredicates", "VirgaCloudKit", "CloudKit", "VirgaMerge", "CloudKitMerge",
       ]),
     tests("PredicateTests", ["TestSupport", "VirgaModel", "VirgaPredicates"]),

@@ -22,8 +22,6 @@ public final class CKContainer: NSObject, Sendable {
   public let privateCloudDatabase: CKDatabase
   public let publicCloudDatabase: CKDatabase
   public let sharedCloudDatabase: CKDatabase
-  /// The user, as the account that was asked for.
-  private let user = Mutex<(account: AccountID?, name: UserName)?>(nil)
 
   /// The container that belongs to this program.
   public class func `default`() -> CKContainer { Process.defaultContainer }
@@ -34,7 +32,8 @@ public final class CKContainer: NSObject, Sendable {
 
   package convenience init(_ id: ContainerID, on service: Service) {
     let assets = AssetStore(service: service, container: id)
-    self.init(id, on: service) { CKDatabase($0, of: id, on: service, assets: assets) }
+    let user = CurrentUser(service: service)
+    self.init(id, on: service) { CKDatabase($0, of: id, on: service, assets: assets, user: user) }
   }
 
   private init(_ id: ContainerID, on service: Service, database: (CKDatabase.Scope) -> CKDatabase) {
@@ -86,11 +85,7 @@ public final class CKContainer: NSObject, Sendable {
 
   /// The record of this user, whose name differs from container to container. Asks the service once.
   public func userRecordID() async throws -> CKRecord.ID {
-    if let known = user.withLock({ $0 }), known.account == service.accountID { return CKRecord.ID(user: known.name) }
-    let name = try await publicCloudDatabase.currentUserName()
-    let account = service.accountID
-    user.withLock { $0 = (account, name) }
-    return CKRecord.ID(user: name)
+    CKRecord.ID(user: try await publicCloudDatabase.nameOfUserRecord())
   }
 
   public func fetchUserRecordID(completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void) {
@@ -98,14 +93,6 @@ public final class CKContainer: NSObject, Sendable {
   }
 
   public override var description: String { "<CKContainer \(id)>" }
-}
-
-extension CKDatabase {
-  /// Asks the service who the user is in this container.
-  func currentUserName() async throws -> UserName {
-    guard case .user(let name) = try await perform(.usersCaller) else { throw CKError.unexpected("users/caller") }
-    return name
-  }
 }
 
 /// What a program has one of.

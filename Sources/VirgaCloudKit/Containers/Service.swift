@@ -84,6 +84,9 @@ package final class Service: Sendable {
     return account.account
   }
 
+  /// The account of the last request, or else the one that the device has.
+  var currentAccount: AccountID? { lastAccount.withLock { $0 } ?? accountID }
+
   /// A session of the device's account.
   /// - Throws: `accountTemporarilyUnavailable`, once, if that is no longer the account of the requests before: what the
   ///   caller is about to send may belong to the former one.
@@ -145,10 +148,11 @@ package final class Service: Sendable {
 
   /// Performs a call of the protocol.
   /// - Parameter zone: Where records of the answer lie that do not say so themselves.
+  /// - Returns: The answer, and who asked, where a service of ours says it.
   /// - Throws: `CKError`, if the call failed as a whole.
   func perform(
     _ call: Call, container: ContainerID, scope: DatabaseScope, zone: ZoneID, timeout: Duration
-  ) async throws -> Reply {
+  ) async throws -> (reply: Reply, user: UserName?) {
     // Calls about people belong to the public database, whichever asks.
     let scope = call.operation.needsUser ? .public : scope
     let endpoint = Endpoint(container: container, environment: environment, scope: scope, operation: call.operation)
@@ -166,7 +170,8 @@ package final class Service: Sendable {
     }
     let answer = try await authorized(request)
     do {
-      return try Reply(decoding: answer.body, for: call.operation, in: zone)
+      let reply = try Reply(decoding: answer.body, for: call.operation, in: zone)
+      return (reply, tokens == nil ? answer[header: "X-Virga-User"].map { UserName($0) } : nil)
     } catch {
       throw CKError(unreadable: answer, to: call.operation.rawValue, error)
     }

@@ -40,6 +40,9 @@ extension CKDatabase {
   private func lookUp(
     _ ids: ArraySlice<CKRecord.ID>, in zone: ZoneID, _ desiredKeys: [CKRecord.FieldKey]?, _ progress: FetchProgress?
   ) async throws -> [(id: CKRecord.ID, result: Result<CKRecord, any Error>)] {
+    if let index = ids.firstIndex(where: { $0.model.namesUser }) {
+      return try await lookUpUser(ids, at: index, in: zone, desiredKeys, progress)
+    }
     var request = RecordsLookupRequest(
       records: ids.map { RecordsLookupRequest.Item($0.model.name) }, zone: ZoneSelector(zone))
     request.desiredKeys = desiredKeys?.map { FieldName($0) }
@@ -55,6 +58,18 @@ extension CKDatabase {
       throw CKError.unexpected("records/lookup")
     }
     return await records(from: reply.records, in: zone, progress: progress)
+  }
+
+  /// The same with the user's own record among those wanted, by the placeholder for their name: it is fetched by its full name,
+  /// and found under both.
+  private func lookUpUser(
+    _ ids: ArraySlice<CKRecord.ID>, at index: Int, in zone: ZoneID, _ desiredKeys: [CKRecord.FieldKey]?,
+    _ progress: FetchProgress?
+  ) async throws -> [(id: CKRecord.ID, result: Result<CKRecord, any Error>)] {
+    let own = CKRecord.ID(RecordID(RecordName(try await nameOfUserRecord().rawValue), in: zone))
+    let named = ids.filter { !$0.model.namesUser && $0 != own } + [own]
+    let found = try await lookUp(named[...], in: zone, desiredKeys, progress)
+    return found + found.filter { $0.id == own }.map { (ids[index], $0.result) }
   }
 
   @discardableResult
@@ -151,6 +166,7 @@ extension CKDatabase {
   func records(
     from results: [RecordResult], in zone: ZoneID, progress: FetchProgress? = nil
   ) async -> [(id: CKRecord.ID, result: Result<CKRecord, any Error>)] {
+    await learnUserName()
     var records: [(id: CKRecord.ID, result: Result<CKRecord, any Error>)] = []
     records.reserveCapacity(results.count)
     for result in results {
@@ -193,8 +209,10 @@ extension CKDatabase {
   }
 
   func model(from envelope: RecordEnvelope) throws -> Record {
+    // Where the service does not say who the user is, their own zones bear their name.
+    if databaseScope == .private, service.tokens != nil { user.note(envelope.id.zone.owner) }
     do {
-      var record = try Record(envelope).local(in: self)
+      var record = withoutUserName(try Record(envelope).local(in: self))
       seal(of: record.id.zone)?.open(&record)
       return record
     } catch {
@@ -269,6 +287,11 @@ extension CKDatabase {
     let assets = try record(from: envelope).state.withLock { $0.assets[field] ?? [] }
     return assets.map(\.model).first { $0.fileChecksum == asset.fileChecksum }?.source
   }
+}
+
+extension RecordID {
+  /// Whether it is the user's own record, by the placeholder for their name.
+  fileprivate var namesUser: Bool { Reference(recordName: name).namesUser(in: zone.name) }
 }
 
 extension Record {

@@ -53,7 +53,8 @@ extension CKDatabase {
     let count = subscriptionsToSave.count + subscriptionIDsToDelete.count
     try CKError.checkBatch(count)
     guard count > 0 else { return ([:], [:]) }
-    let saves = try subscriptionsToSave.map { SubscriptionsModifyRequest.Operation(.create, try model(of: $0)) }
+    var saves: [SubscriptionsModifyRequest.Operation] = []
+    for subscription in subscriptionsToSave { saves.append(.init(.create, try await model(of: subscription))) }
     let deletions = subscriptionIDsToDelete.map { id in
       SubscriptionsModifyRequest.Operation(.delete, Subscription(id: SubscriptionID(id), kind: .database))
     }
@@ -77,8 +78,8 @@ extension CKDatabase {
 
   /// The subscription as this service knows it. Apple's web service has no record type for zones and databases: it tells
   /// of all of them.
-  private func model(of subscription: CKSubscription) throws -> Subscription {
-    var model = try subscription.model()
+  private func model(of subscription: CKSubscription) async throws -> Subscription {
+    var model = try await subscription.model(user: currentUserName)
     if service.tokens != nil { model.recordType = nil }
     return model
   }
@@ -159,7 +160,7 @@ extension CKDatabase {
 
 extension CKSubscription {
   /// The subscription as the protocol has it.
-  func model() throws -> Subscription {
+  func model(user: () async throws -> UserName) async throws -> Subscription {
     var model: Subscription
     switch self {
     case let zone as CKRecordZoneSubscription:
@@ -168,7 +169,7 @@ extension CKSubscription {
     case let database as CKDatabaseSubscription:
       model = Subscription(id: SubscriptionID(subscriptionID), kind: .database)
       model.recordType = database.recordType.map { RecordType($0) }
-    case let query as CKQuerySubscription: model = try query.queryModel()
+    case let query as CKQuerySubscription: model = try await query.queryModel(user)
     default: throw CKError(.invalidArguments, "A subscription is of one of the three subclasses.")
     }
     if let notificationInfo { model.notificationInfo = notificationInfo.model }
@@ -177,8 +178,10 @@ extension CKSubscription {
 }
 
 extension CKQuerySubscription {
-  fileprivate func queryModel() throws -> Subscription {
-    guard let query = try CKQuery(recordType: recordType ?? "", predicate: predicate).model() else {
+  fileprivate func queryModel(_ user: () async throws -> UserName) async throws -> Subscription {
+    guard
+      let query = try await CKQuery(recordType: recordType ?? "", predicate: predicate).model()?.naming(user: user)
+    else {
       throw CKError(.invalidArguments, "The predicate is false of every record, so the subscription would never fire.")
     }
     let kind = Subscription.Kind.query(json: query.json, zone: zoneID.map { ZoneSelector($0.model) })

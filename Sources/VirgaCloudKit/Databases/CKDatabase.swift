@@ -29,23 +29,25 @@ public final class CKDatabase: NSObject, Sendable {
   package let container: ContainerID
   package let service: Service
   let assets: AssetStore
+  let user: CurrentUser
   /// How calls are carried out.
   let settings: CallSettings
 
   init(
-    _ databaseScope: Scope, of container: ContainerID, on service: Service, assets: AssetStore,
+    _ databaseScope: Scope, of container: ContainerID, on service: Service, assets: AssetStore, user: CurrentUser,
     settings: CallSettings = CallSettings()
   ) {
     self.databaseScope = databaseScope
     self.container = container
     self.service = service
     self.assets = assets
+    self.user = user
     self.settings = settings
   }
 
   /// The same database, with calls that are carried out in another way.
   func configured(by settings: CallSettings) -> CKDatabase {
-    CKDatabase(databaseScope, of: container, on: service, assets: assets, settings: settings)
+    CKDatabase(databaseScope, of: container, on: service, assets: assets, user: user, settings: settings)
   }
 
   /// Performs a call of the protocol in this database, with the device's session.
@@ -56,8 +58,10 @@ public final class CKDatabase: NSObject, Sendable {
   ) async throws -> Reply {
     if Task.isCancelled { throw CKError(TransportError.cancelled) }
     return try await settings.retrying(on: service, isRepeatable: call.operation.isReadOnly) {
-      try await service.perform(
+      let (reply, userName) = try await service.perform(
         call, container: container, scope: scope, zone: zone, timeout: settings.requestTimeout)
+      if let userName { user.note(userName) }
+      return reply
     }
   }
 

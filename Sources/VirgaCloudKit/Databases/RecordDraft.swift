@@ -93,14 +93,21 @@ struct RecordDraft: Sendable {
 
   var isShare: Bool { sent.record.type == .share }
 
+  /// Whether the save sends a reference to the user that does not say who that is.
+  var namesUser: Bool {
+    names.contains { sent.record.fields[$0]?.value.namesUser(in: sent.record.id.zone.name) ?? false }
+  }
+
   /// - Parameter key: What encrypts the encrypted values; without one they are left to the service.
-  func operation(assets: [FieldName: [AssetValue]], key: ZoneKey?) -> RecordOperation {
+  /// - Parameter user: Who the user is, if that is to be said.
+  func operation(assets: [FieldName: [AssetValue]], key: ZoneKey?, user: UserName?) -> RecordOperation {
     let record = sent.record
     var change = RecordChange(name: record.id.name, type: record.type)
     change.fields = names.map { name in
       guard var field = record.fields[name] else { return FieldChange(name, nil) }
       if let values = assets[name] { field.value = field.value.replacingAssets(with: values) }
       field.value = field.value.withoutDownloadURLs
+      if let user { field.value = field.value.naming(user, in: record.id.zone.name) }
       if let key { field = field.sealed(by: key, of: name, in: record.id.name) }
       return FieldChange(name, field)
     }

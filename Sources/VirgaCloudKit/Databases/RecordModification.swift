@@ -157,9 +157,11 @@ struct RecordModification: Sendable {
     _ items: [Item], in zone: ZoneID, of database: CKDatabase, _ uploads: AssetUploads, _ key: ZoneKey?,
     isAtomic: Bool
   ) async throws -> [Result<Void, any Error>] {
+    let namesUser = items.contains { $0.draft?.namesUser ?? false }
+    let user = namesUser ? try await database.currentUserName() : nil
     let operations = items.map { item in
       switch item {
-      case .save(let draft): draft.operation(assets: uploads.values[draft.id] ?? [:], key: key)
+      case .save(let draft): draft.operation(assets: uploads.values[draft.id] ?? [:], key: key, user: user)
       case .delete(let id): RecordOperation(.forceDelete, RecordChange(name: id.model.name))
       }
     }
@@ -169,6 +171,7 @@ struct RecordModification: Sendable {
     guard case .records(let reply) = try await database.perform(.recordsModify(request), in: zone),
       reply.records.count == items.count
     else { throw CKError.unexpected("records/modify") }
+    await database.learnUserName()
     var results: [Result<Void, any Error>] = []
     for (item, result) in zip(items, reply.records) {
       results.append(

@@ -17,7 +17,7 @@ extension CKDatabase {
     guard databaseScope != .shared || zoneID != nil else {
       throw CKError(.invalidArguments, "A query in the shared database needs a zone.")
     }
-    guard let model = try query.model() else { return ([], nil) }
+    guard let model = try await query.model()?.naming(user: currentUserName) else { return ([], nil) }
     guard service.tokens == nil || !model.filters.contains(where: { $0.field == .anySearchable }) else {
       throw CKError(.invalidArguments, "Apple's web service searches one field at a time: name it instead of self.")
     }

@@ -22,7 +22,12 @@ extension Front {
         $0.encoded(extensions: context.wantsExtensions, uuid: uuid, owner: context.zoneOwner)
       }
       guard let bytes = try await run(body, context, encode) else { return Self.brokenOff }
-      return HTTPResponse.json(bytes, status: 200, uuid: uuid).with(tokenHeaders)
+      var response = HTTPResponse.json(bytes, status: 200, uuid: uuid).with(tokenHeaders)
+      // Records of the caller's own are marked by it: the client does not know what the user is called here.
+      if context.wantsExtensions, let user = authentication.principal.user {
+        response.headers.append("X-Virga-User", user.rawValue)
+      }
+      return response
     } catch {
       var error = serviceError(error, uuid: uuid, during: endpoint.operation.rawValue)
       // Only the rules know of some calls that they need a user.
