@@ -10,16 +10,7 @@ extension CKRecord: PredicateRecord, PredicateOperand {
   package var predicateValue: FieldValue { recordID.predicateValue }
 
   package func predicateObject(forKey key: String) -> Any? {
-    switch key {
-    case SystemFieldKey.recordID: recordID
-    case SystemFieldKey.creationDate: creationDate
-    case SystemFieldKey.modificationDate: modificationDate
-    case SystemFieldKey.creatorUserRecordID: creatorUserRecordID
-    case SystemFieldKey.lastModifiedUserRecordID: lastModifiedUserRecordID
-    case SystemFieldKey.parent: parent
-    case SystemFieldKey.share: share
-    default: object(forKey: key)
-    }
+    Self.systemKeys.contains(key) ? systemObject(forKey: key) : object(forKey: key)
   }
 }
 
