@@ -9,8 +9,14 @@ public final class CKServerChangeToken: NSObject, NSSecureCoding, NSCopying, Sen
 
   public static var supportsSecureCoding: Bool { true }
   public init?(coder: NSCoder) {
-    guard let text = coder.archived(String.self) else { return nil }
-    self.text = text
+    if let text = coder.archived(String.self) {
+      self.text = text
+    } else if let data = coder.appleObject(NSData.self, "ChangeTokenData") {
+      // One of Apple's service: to any other it has expired, and the reader starts again.
+      text = Data(referencing: data).base64EncodedString()
+    } else {
+      return nil
+    }
   }
   public func encode(with coder: NSCoder) { coder.archive(text) }
 

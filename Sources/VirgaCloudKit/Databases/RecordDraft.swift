@@ -129,7 +129,11 @@ struct RecordDraft: Sendable {
   /// - Parameter seal: What opens the encrypted values of the record's zone.
   func settle(_ saved: Record, assets: [FieldName: [AssetValue]], shareURL: URL?, seal: ZoneSeal?) {
     var settled = saved
-    if !overwrites { settled.fields = sent.record.fields }
+    if overwrites {
+      settled.fields.takeExactDates(of: sent.record.fields)
+    } else {
+      settled.fields = sent.record.fields
+    }
     for (name, values) in assets {
       var values = values
       for index in values.indices { values[index].receipt = nil }
@@ -143,12 +147,23 @@ struct RecordDraft: Sendable {
   }
 }
 
+extension Fields {
+  /// Takes the whole dates of fields that are the same but for them.
+  fileprivate mutating func takeExactDates(of others: Fields) {
+    for element in others where !element.field.exactDates.isEmpty {
+      var other = element.field
+      other.exactDates = []
+      if self[element.name] == other { self[element.name] = element.field }
+    }
+  }
+}
+
 extension Field {
   /// The field as it travels: an encrypted value becomes bytes that open in this place only.
   fileprivate func sealed(by key: ZoneKey, of name: FieldName, in record: RecordName) -> Field {
     guard isEncrypted else { return self }
     if case .unknown = value { return self }
-    return Field(.bytes(key.seal(value, of: name, in: record)), isEncrypted: true)
+    return Field(.bytes(key.seal(value, exactDates: exactDates, of: name, in: record)), isEncrypted: true)
   }
 
   /// At least how many bytes the field's value takes as JSON. What is encrypted becomes Base64 of a little more.

@@ -84,7 +84,7 @@ public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
     return 2 * 6_371_008.8 * asin(min(1, chord.squareRoot()))
   }
 
-  private struct Archived: Codable {
+  struct Archived: Codable {
     var numbers: [Double]
     var timestamp: Double
   }
@@ -92,17 +92,28 @@ public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
   public static var supportsSecureCoding: Bool { true }
 
   public convenience init?(coder: NSCoder) {
-    guard let archived = coder.archived(Archived.self), archived.numbers.count == 7 else { return nil }
+    guard let archived = coder.archived(Archived.self) else {
+      self.init(appleArchive: coder)
+      return
+    }
+    self.init(archived)
+  }
+
+  /// - Returns: nil for another number of numbers.
+  convenience init?(_ archived: Archived) {
     let numbers = archived.numbers
+    guard numbers.count == 7 else { return nil }
     self.init(
       coordinate: CLLocationCoordinate2D(latitude: numbers[0], longitude: numbers[1]), altitude: numbers[2],
       horizontalAccuracy: numbers[3], verticalAccuracy: numbers[4], course: numbers[5], speed: numbers[6],
       timestamp: Date(timeIntervalSinceReferenceDate: archived.timestamp))
   }
 
-  public func encode(with coder: NSCoder) {
-    coder.archive(Archived(numbers: numbers, timestamp: timestamp.timeIntervalSinceReferenceDate))
+  var archived: Archived {
+    Archived(numbers: numbers, timestamp: timestamp.timeIntervalSinceReferenceDate)
   }
+
+  public func encode(with coder: NSCoder) { coder.archive(archived) }
 
   private var numbers: [Double] {
     [coordinate.latitude, coordinate.longitude, altitude, horizontalAccuracy, verticalAccuracy, course, speed]
@@ -119,12 +130,13 @@ public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
 
 extension CLLocation {
   /// What the protocol leaves out reads as Core Location's "unknown": −1, and 0 for altitude and horizontal accuracy.
-  convenience init(_ model: Location) {
+  /// - Parameter date: The model's time, where it is known to be finer.
+  convenience init(_ model: Location, _ date: Date? = nil) {
     self.init(
       coordinate: CLLocationCoordinate2D(latitude: model.latitude, longitude: model.longitude),
       altitude: model.altitude ?? 0, horizontalAccuracy: model.horizontalAccuracy ?? 0,
       verticalAccuracy: model.verticalAccuracy ?? -1, course: model.course ?? -1, speed: model.speed ?? -1,
-      timestamp: model.timestamp?.date ?? Date(timeIntervalSince1970: 0))
+      timestamp: date ?? model.timestamp?.date ?? Date(timeIntervalSince1970: 0))
   }
 
   var model: Location {

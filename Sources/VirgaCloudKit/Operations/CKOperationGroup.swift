@@ -61,6 +61,12 @@ public final class CKOperationGroup: NSObject, NSSecureCoding, Sendable {
     set { values.withLock { $0.expectedReceiveSize = newValue } }
   }
 
+  /// The same group is one of the same identifier, as it comes out of an archive.
+  public override func isEqual(_ object: Any?) -> Bool {
+    (object as? CKOperationGroup)?.operationGroupID == operationGroupID
+  }
+  public override var hash: Int { operationGroupID.hashValue }
+
   // MARK: Archives
 
   private struct Archived: Codable {

@@ -41,6 +41,8 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
       var key: String
       var ascending: Bool
       var origin: [Double]?
+      /// The whole of `origin`; missing in older archives.
+      var location: CLLocation.Archived?
     }
   }
 
@@ -55,7 +57,8 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
       guard let origin = sort.origin, origin.count == 2 else {
         return NSSortDescriptor(key: sort.key, ascending: sort.ascending)
       }
-      let place = CLLocation(latitude: origin[0], longitude: origin[1])
+      let place =
+        sort.location.flatMap { CLLocation($0) } ?? CLLocation(latitude: origin[0], longitude: origin[1])
       let descriptor = CKLocationSortDescriptor(key: sort.key, relativeLocation: place)
       return sort.ascending ? descriptor : descriptor.reversedSortDescriptor as? NSSortDescriptor ?? descriptor
     }
@@ -66,7 +69,8 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
     let sorts = sortDescriptors?.compactMap { descriptor in
       (descriptor as? any QuerySortDescriptor).map { sort in
         Archived.Sort(
-          key: sort.sortKey, ascending: sort.ascending, origin: sort.sortOrigin.map { [$0.latitude, $0.longitude] })
+          key: sort.sortKey, ascending: sort.ascending, origin: sort.sortOrigin.map { [$0.latitude, $0.longitude] },
+          location: (descriptor as? CKLocationSortDescriptor)?.relativeLocation.archived)
       }
     }
     coder.archive(Archived(recordType: recordType, predicateFormat: predicate.archivedFormat, sorts: sorts))
@@ -77,4 +81,11 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
     copy.sortDescriptors = sortDescriptors
     return copy
   }
+
+  public override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? CKQuery else { return false }
+    return other.recordType == recordType && other.predicate == predicate
+      && (other.sortDescriptors ?? []) == (sortDescriptors ?? [])
+  }
+  public override var hash: Int { recordType.hashValue }
 }

@@ -4,8 +4,11 @@ import VirgaWire
 
 extension CKRecord.State {
   init?(coder: NSCoder) {
-    guard let archived = coder.archived(ArchivedRecord.self) else { return nil }
-    self = archived.state
+    if let archived = coder.archived(ArchivedRecord.self) {
+      self = archived.state
+    } else {
+      self.init(appleArchive: coder)
+    }
   }
 
   func encode(with coder: NSCoder) {
@@ -223,10 +226,12 @@ struct ArchivedField: Codable {
   var locations: [ArchivedLocation]?
   var unknownTag: String?
   var unknownJSON: Data?
+  var exactDates: [Double]?
 
   init(_ element: Fields.Element) {
     name = element.name
     isEncrypted = element.field.isEncrypted ? true : nil
+    exactDates = element.field.exactDates.isEmpty ? nil : element.field.exactDates
     switch element.field.value {
     case .string(let value): strings = [value]
     case .int64(let value): integers = [value]
@@ -252,7 +257,9 @@ struct ArchivedField: Codable {
   }
 
   var element: Fields.Element {
-    Fields.Element(name: name, field: Field(value, isEncrypted: isEncrypted ?? false))
+    var field = Field(value, isEncrypted: isEncrypted ?? false)
+    field.exactDates = exactDates ?? []
+    return Fields.Element(name: name, field: field)
   }
 
   private var value: FieldValue {

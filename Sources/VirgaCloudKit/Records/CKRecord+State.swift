@@ -41,7 +41,7 @@ extension CKRecord {
     mutating func object(_ name: FieldName, isEncrypted: Bool) -> (any CKRecordValue)? {
       if isEncrypted { seal?.open(&record) }
       guard let field = record.fields[name], field.isEncrypted == isEncrypted else { return nil }
-      return field.value.object(in: record.id.zone, assets: assets[name] ?? [])
+      return field.object(in: record.id.zone, assets: assets[name] ?? [])
     }
 
     mutating func set(_ name: FieldName, to object: (any CKRecordValue)?, isEncrypted: Bool) {
@@ -53,7 +53,7 @@ extension CKRecord {
         return
       }
       let converted = ConvertedValue(object, in: record.id.zone)
-      record.fields[name] = Field(converted.value, isEncrypted: isEncrypted)
+      record.fields[name] = converted.field(isEncrypted: isEncrypted)
       assets[name] = converted.assets.isEmpty ? nil : converted.assets
     }
 

@@ -5,7 +5,8 @@ import VirgaModel
 /// A record: a set of named values of one record type, and what the service knows about it.
 ///
 /// The object is shared by reference: the record given to a save is the one that the save brings up to date. It may be
-/// used from several threads at once. Dates are kept in whole milliseconds, as the service keeps them.
+/// used from several threads at once. The service keeps plain dates in whole milliseconds, so a fetched one may differ from the
+/// one that was saved by half of that; encrypted ones, and those of the object that was saved, stay as they are.
 public class CKRecord: NSObject, CKRecordKeyValueSetting, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked because a class that is not final cannot be checked: all state is in the mutex.
   public typealias RecordType = String

@@ -26,7 +26,7 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
 
   public static var supportsSecureCoding: Bool { true }
   public init?(coder: NSCoder) {
-    guard let model = coder.archived(RecordID.self) else { return nil }
+    guard let model = coder.archived(RecordID.self) ?? RecordID(appleArchive: coder) else { return nil }
     self.model = model
   }
   public func encode(with coder: NSCoder) { coder.archive(model) }

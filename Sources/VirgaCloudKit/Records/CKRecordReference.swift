@@ -46,11 +46,15 @@ public final class CKRecordReference: NSObject, NSSecureCoding, NSCopying, Senda
 
   public static var supportsSecureCoding: Bool { true }
   public init?(coder: NSCoder) {
-    guard let archived = coder.archived(Archived.self),
-      let action = CKRecord.ReferenceAction(rawValue: archived.action)
-    else { return nil }
-    recordID = CKRecord.ID(archived.recordID)
-    self.action = action
+    if let archived = coder.archived(Archived.self), let action = CKRecord.ReferenceAction(rawValue: archived.action) {
+      recordID = CKRecord.ID(archived.recordID)
+      self.action = action
+    } else if let target = coder.appleObject(CKRecordID.self, "recordID") {
+      recordID = target
+      action = coder.appleInteger("referenceAction") == 1 ? .deleteSelf : .none
+    } else {
+      return nil
+    }
   }
   public func encode(with coder: NSCoder) {
     coder.archive(Archived(recordID: recordID.model, action: action.rawValue))

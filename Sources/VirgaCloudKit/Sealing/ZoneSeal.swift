@@ -33,8 +33,8 @@ struct ZoneSeal: Sendable {
     for element in record.fields {
       guard let (bytes, head) = Self.sealedBytes(of: element.field) else { continue }
       let key = keyring.key(head.key, in: spot)
-      if let value = key?.open(bytes, of: element.name, in: record.id.name) {
-        record.fields[element.name] = Field(value, isEncrypted: true)
+      if let field = key?.openField(bytes, of: element.name, in: record.id.name) {
+        record.fields[element.name] = field
       } else {
         let json = Array("\"\(Base64.encode(bytes))\"".utf8)
         record.fields[element.name] = Field(.unknown(tag: Self.tag, json: json), isEncrypted: true)

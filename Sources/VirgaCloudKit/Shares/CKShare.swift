@@ -209,9 +209,13 @@ public final class CKShare: CKRecord, @unchecked Sendable {
   private static let termsKey = "virga.share"
 
   public required convenience init?(coder: NSCoder) {
-    guard let state = CKRecord.State(coder: coder), state.record.type == .share,
-      let archived = coder.archived(Archived.self, forKey: Self.termsKey)
-    else { return nil }
+    guard let state = CKRecord.State(coder: coder), state.record.type == .share else { return nil }
+    guard let archived = coder.archived(Archived.self, forKey: Self.termsKey) else {
+      // One of Apple's. Who takes part in it says the service, once the share is fetched from here.
+      guard coder.containsValue(forKey: "RecordType") else { return nil }
+      self.init(state, Terms(root: nil))
+      return
+    }
     var terms = Terms(root: archived.root)
     terms.publicPermission = archived.publicPermission
     terms.participants = archived.participants.map { CKShareParticipant($0.model) }

@@ -58,7 +58,12 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
 
   public static var supportsSecureCoding: Bool { true }
   public convenience init?(coder: NSCoder) {
-    guard let archived = coder.archived(Archived.self) else { return nil }
+    guard let archived = coder.archived(Archived.self) else {
+      // One of Apple's: what it can do and who shares it, only the service here can say.
+      guard let zoneID = coder.appleObject(CKRecordZoneID.self, "ZoneID") else { return nil }
+      self.init(zoneID: zoneID)
+      return
+    }
     self.init(
       ID(archived.zoneID), capabilities: Capabilities(rawValue: archived.capabilities),
       share: archived.share.map { CKRecord.Reference(recordID: CKRecord.ID($0), action: .none) },

@@ -26,7 +26,7 @@ public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable
 
   public static var supportsSecureCoding: Bool { true }
   public init?(coder: NSCoder) {
-    guard let model = coder.archived(ZoneID.self) else { return nil }
+    guard let model = coder.archived(ZoneID.self) ?? ZoneID(appleArchive: coder) else { return nil }
     self.model = model
   }
   public func encode(with coder: NSCoder) { coder.archive(model) }

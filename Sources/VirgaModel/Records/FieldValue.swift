@@ -27,10 +27,26 @@ public struct Field: Hashable, Sendable {
   public var value: FieldValue
   /// Whether the value belongs to the record's encrypted values.
   public var isEncrypted: Bool
+  /// The value's dates in seconds since 2001-01-01T00:00:00Z, in their order, where they are finer than the milliseconds that
+  /// the value has; else empty. They stay on the device and inside encrypted values: the protocol has no place for them.
+  public var exactDates: [Double] = []
 
   public init(_ value: FieldValue, isEncrypted: Bool = false) {
     self.value = value
     self.isEncrypted = isEncrypted
+  }
+}
+
+extension FieldValue {
+  /// The moments that the value holds, in order; those of places too.
+  public var timestamps: [Timestamp] {
+    switch self {
+    case .timestamp(let time): [time]
+    case .timestampList(let times): times
+    case .location(let place): [place.timestamp].compactMap { $0 }
+    case .locationList(let places): places.compactMap(\.timestamp)
+    default: []
+    }
   }
 }
 

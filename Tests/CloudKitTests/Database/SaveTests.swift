@@ -52,7 +52,9 @@ struct SaveTests {
     record["truth"] = true
     record["date"] = Date(timeIntervalSince1970: 1_760_000_000.5)
     record["bytes"] = Data([0, 1, 255])
-    record["place"] = CLLocation(latitude: 52.5, longitude: 13.4)
+    record["place"] = CLLocation(
+      coordinate: CLLocationCoordinate2D(latitude: 52.5, longitude: 13.4), altitude: 34, horizontalAccuracy: 5,
+      verticalAccuracy: 6, timestamp: Date(timeIntervalSince1970: 1_760_000_000.125))
     record["link"] = CKRecord.Reference(recordID: CKRecord.ID(recordName: "b", zoneID: zone), action: .none)
     record["texts"] = ["a", "b"]
     record["numbers"] = [1, 2]
