@@ -35,7 +35,7 @@ extension CKDatabase {
     try await modifyRecordZones(saving: [zone], deleting: []).saveResults.only(zone.zoneID)
   }
 
-  /// Deletes a zone with all its records.
+  /// Deletes a zone with all its records. One that does not exist counts as deleted.
   @discardableResult
   public func deleteRecordZone(withID zoneID: CKRecordZone.ID) async throws -> CKRecordZone.ID {
     try await modifyRecordZones(saving: [], deleting: [zoneID]).deleteResults.only(zoneID)
@@ -68,6 +68,10 @@ extension CKDatabase {
     for (zone, result) in zip(recordZonesToSave, results) { saved[zone.zoneID] = result.flatMap(self.zone(of:)) }
     for (id, result) in zip(recordZoneIDsToDelete, results.dropFirst(recordZonesToSave.count)) {
       deleted[id] = result.flatMap(zone(of:)).map { _ in }
+      // A zone that is not there is what a deletion wants.
+      if case .failure(let error) = deleted[id], (error as? CKError)?.saysThatThereIsNoZone == true {
+        deleted[id] = .success(())
+      }
     }
     return (saved, deleted)
   }
@@ -151,6 +155,13 @@ extension CKError {
   /// An answer of another shape than its call asks for.
   static func unexpected(_ operation: String) -> CKError {
     CKError(.internalError, "The service answered \(operation) with something else.")
+  }
+
+  fileprivate var saysThatThereIsNoZone: Bool {
+    switch code {
+    case .zoneNotFound, .unknownItem, .userDeletedZone: true
+    default: false
+    }
   }
 
   /// More is said to come after a page, and what follows is the same page.

@@ -94,6 +94,7 @@ extension CKError {
   public static var permissionFailure: Code { .permissionFailure }
   public static var unknownItem: Code { .unknownItem }
   public static var invalidArguments: Code { .invalidArguments }
+  public static var resultsTruncated: Code { .resultsTruncated }
   public static var serverRecordChanged: Code { .serverRecordChanged }
   public static var serverRejectedRequest: Code { .serverRejectedRequest }
   public static var assetFileNotFound: Code { .assetFileNotFound }

@@ -18,6 +18,14 @@ public struct CKError: CustomNSError, Hashable, Error, @unchecked Sendable {
     self.init(code, userInfo: [NSLocalizedDescriptionKey: description])
   }
 
+  /// The error that an `NSError` of CloudKit's domain describes. A code that is not known is an `internalError`.
+  public init(_nsError error: NSError) {
+    precondition(error.domain == CKErrorDomain, "Only an error of the domain \(CKErrorDomain) is one of CloudKit's.")
+    self.init(Code(rawValue: error.code) ?? .internalError, userInfo: error.userInfo)
+  }
+
+  public var _nsError: NSError { NSError(domain: CKErrorDomain, code: code.rawValue, userInfo: userInfo) }
+
   public static var errorDomain: String { CKErrorDomain }
   public var errorCode: Int { code.rawValue }
   public var errorUserInfo: [String: Any] { userInfo }

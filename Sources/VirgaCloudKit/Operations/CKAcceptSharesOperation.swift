@@ -1,20 +1,20 @@
 import Foundation
 
 /// Joins shares.
-public final class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
+open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
-  public var shareMetadatas: [CKShare.Metadata]?
+  open var shareMetadatas: [CKShare.Metadata]?
 
   /// Called once for each share.
-  public var perShareResultBlock: ((CKShare.Metadata, Result<CKShare, any Error>) -> Void)?
+  open var perShareResultBlock: ((CKShare.Metadata, Result<CKShare, any Error>) -> Void)?
   /// Fails only if nothing was tried.
-  public var acceptSharesResultBlock: ((Result<Void, any Error>) -> Void)?
+  open var acceptSharesResultBlock: ((Result<Void, any Error>) -> Void)?
   /// The older form of `perShareResultBlock`, not called where that is set.
-  public var perShareCompletionBlock: ((CKShare.Metadata, CKShare?, (any Error)?) -> Void)?
+  open var perShareCompletionBlock: ((CKShare.Metadata, CKShare?, (any Error)?) -> Void)?
   /// The older form of `acceptSharesResultBlock`, not called where that is set. Failures of single shares come as one
   /// `partialFailure`, by their addresses.
-  public var acceptSharesCompletionBlock: (((any Error)?) -> Void)?
+  open var acceptSharesCompletionBlock: (((any Error)?) -> Void)?
 
   public override init() { super.init() }
 

@@ -1,11 +1,11 @@
 import Foundation
 
 /// Work with one database.
-public class CKDatabaseOperation: CKOperation, @unchecked Sendable {
+open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
   // Unchecked because the class is not final: see CKOperation.
 
   /// Where the operation works; nil is the private database of its container.
-  public var database: CKDatabase?
+  open var database: CKDatabase?
 
   /// The database, with this operation's settings.
   /// - Throws: `operationCancelled` for an operation that was cancelled before it began.

@@ -1,29 +1,29 @@
 import Foundation
 
 /// Asks which zones of a database have changed.
-public final class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
   /// Where the reader stopped; nil reads from the beginning.
-  public var previousServerChangeToken: CKServerChangeToken?
+  open var previousServerChangeToken: CKServerChangeToken?
   /// At most this many zones a page; 0 lets the service choose.
-  public var resultsLimit = 0
+  open var resultsLimit = 0
   /// Whether to go on until everything is read.
-  public var fetchAllChanges = true
+  open var fetchAllChanges = true
 
-  public var recordZoneWithIDChangedBlock: ((CKRecordZone.ID) -> Void)?
+  open var recordZoneWithIDChangedBlock: ((CKRecordZone.ID) -> Void)?
   /// Called for every deleted zone whose reason has no block of its own below.
-  public var recordZoneWithIDWasDeletedBlock: ((CKRecordZone.ID) -> Void)?
+  open var recordZoneWithIDWasDeletedBlock: ((CKRecordZone.ID) -> Void)?
   /// The user erased the zone in the settings: erase it here too, and do not upload it again.
-  public var recordZoneWithIDWasPurgedBlock: ((CKRecordZone.ID) -> Void)?
+  open var recordZoneWithIDWasPurgedBlock: ((CKRecordZone.ID) -> Void)?
   /// The user reset their encrypted data: upload the zone again.
-  public var recordZoneWithIDWasDeletedDueToUserEncryptedDataResetBlock: ((CKRecordZone.ID) -> Void)?
+  open var recordZoneWithIDWasDeletedDueToUserEncryptedDataResetBlock: ((CKRecordZone.ID) -> Void)?
   /// Called after each page, when the blocks for its zones have returned.
-  public var changeTokenUpdatedBlock: ((CKServerChangeToken) -> Void)?
-  public var fetchDatabaseChangesResultBlock:
+  open var changeTokenUpdatedBlock: ((CKServerChangeToken) -> Void)?
+  open var fetchDatabaseChangesResultBlock:
     ((Result<(serverChangeToken: CKServerChangeToken, moreComing: Bool), any Error>) -> Void)?
   /// The older form of `fetchDatabaseChangesResultBlock`, not called where that is set.
-  public var fetchDatabaseChangesCompletionBlock: ((CKServerChangeToken?, Bool, (any Error)?) -> Void)?
+  open var fetchDatabaseChangesCompletionBlock: ((CKServerChangeToken?, Bool, (any Error)?) -> Void)?
 
   public override init() { super.init() }
 

@@ -1,23 +1,26 @@
 public import Foundation
 
 /// Asks which records of zones have changed.
-public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
   public typealias ZoneConfiguration = CKFetchRecordZoneChangesConfiguration
+  public typealias ZoneOptions = CKFetchRecordZoneChangesOptions
 
   /// The zones to read, one after another; nil reads those that have a configuration.
-  public var recordZoneIDs: [CKRecordZone.ID]?
-  public var configurationsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]?
+  open var recordZoneIDs: [CKRecordZone.ID]?
+  open var configurationsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]?
+  /// The older form of `configurationsByRecordZoneID`, which counts where that is nil.
+  open var optionsByRecordZoneID: [CKRecordZone.ID: ZoneOptions]?
   /// Whether to go on until everything is read. Otherwise each zone is asked for one page.
-  public var fetchAllChanges = true
+  open var fetchAllChanges = true
 
   /// The latest state of a record; a failure if its asset cannot be had.
-  public var recordWasChangedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
-  public var recordWithIDWasDeletedBlock: ((CKRecord.ID, CKRecord.RecordType) -> Void)?
+  open var recordWasChangedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+  open var recordWithIDWasDeletedBlock: ((CKRecord.ID, CKRecord.RecordType) -> Void)?
   /// Called after each page of a zone but the last: what came before it may be kept with this token.
-  public var recordZoneChangeTokensUpdatedBlock: ((CKRecordZone.ID, CKServerChangeToken?, Data?) -> Void)?
+  open var recordZoneChangeTokensUpdatedBlock: ((CKRecordZone.ID, CKServerChangeToken?, Data?) -> Void)?
   /// Called once for each zone.
-  public var recordZoneFetchResultBlock:
+  open var recordZoneFetchResultBlock:
     (
       (
         CKRecordZone.ID,
@@ -25,15 +28,14 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
       ) -> Void
     )?
   /// Fails only if the operation as a whole cannot go on; a zone's failure is told of above.
-  public var fetchRecordZoneChangesResultBlock: ((Result<Void, any Error>) -> Void)?
+  open var fetchRecordZoneChangesResultBlock: ((Result<Void, any Error>) -> Void)?
   /// The older form of `recordWasChangedBlock`, not called where that is set.
-  public var recordChangedBlock: ((CKRecord) -> Void)?
+  open var recordChangedBlock: ((CKRecord) -> Void)?
   /// The older form of `recordZoneFetchResultBlock`, not called where that is set.
-  public var recordZoneFetchCompletionBlock:
-    ((CKRecordZone.ID, CKServerChangeToken?, Data?, Bool, (any Error)?) -> Void)?
+  open var recordZoneFetchCompletionBlock: ((CKRecordZone.ID, CKServerChangeToken?, Data?, Bool, (any Error)?) -> Void)?
   /// The older form of `fetchRecordZoneChangesResultBlock`, not called where that is set. Failures of zones and records
   /// come as one `partialFailure`.
-  public var fetchRecordZoneChangesCompletionBlock: (((any Error)?) -> Void)?
+  open var fetchRecordZoneChangesCompletionBlock: (((any Error)?) -> Void)?
 
   public override init() { super.init() }
 
@@ -46,8 +48,19 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
     self.configurationsByRecordZoneID = configurationsByRecordZoneID
   }
 
+  /// Apple has retired this form.
+  @_disfavoredOverload
+  public convenience init(
+    recordZoneIDs: [CKRecordZone.ID], optionsByRecordZoneID: [CKRecordZone.ID: ZoneOptions]? = nil
+  ) {
+    self.init()
+    self.recordZoneIDs = recordZoneIDs
+    self.optionsByRecordZoneID = optionsByRecordZoneID
+  }
+
   override func run() async {
-    let configurations = configurationsByRecordZoneID ?? [:]
+    let options = optionsByRecordZoneID?.mapValues(\.configuration)
+    let configurations = configurationsByRecordZoneID ?? options ?? [:]
     let zones = recordZoneIDs ?? configurations.keys.sorted { $0.model < $1.model }
     var errors: [AnyHashable: any Error] = [:]
     var whole: Result<Void, any Error> = .success(())
@@ -194,6 +207,63 @@ public final class CKFetchRecordZoneChangesConfiguration: NSObject, NSSecureCodi
     CKFetchRecordZoneChangesConfiguration(
       previousServerChangeToken: previousServerChangeToken, resultsLimit: resultsLimit, desiredKeys: desiredKeys)
   }
+  public override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? CKFetchRecordZoneChangesConfiguration else { return false }
+    return other.previousServerChangeToken == previousServerChangeToken && other.resultsLimit == resultsLimit
+      && other.desiredKeys == desiredKeys
+  }
+  public override var hash: Int { previousServerChangeToken?.hash ?? 0 }
+}
+
+/// How one zone is read, in the form that Apple has retired for `ZoneConfiguration`.
+///
+/// On Linux an archive can only name classes at the top level, so `CKFetchRecordZoneChangesOperation.ZoneOptions` is another
+/// name for this class.
+public final class CKFetchRecordZoneChangesOptions: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+  // Unchecked as the configuration is.
+  let configuration: CKFetchRecordZoneChangesConfiguration
+
+  public convenience override init() { self.init(CKFetchRecordZoneChangesConfiguration()) }
+
+  private init(_ configuration: CKFetchRecordZoneChangesConfiguration) { self.configuration = configuration }
+
+  /// Where the reader stopped; nil reads from the beginning, and tells of no deletions.
+  public var previousServerChangeToken: CKServerChangeToken? {
+    get { configuration.previousServerChangeToken }
+    set { configuration.previousServerChangeToken = newValue }
+  }
+
+  /// At most this many records a page; 0 lets the service choose.
+  public var resultsLimit: Int {
+    get { configuration.resultsLimit }
+    set { configuration.resultsLimit = newValue }
+  }
+
+  /// The fields wanted: nil for all, none with an empty array.
+  public var desiredKeys: [String]? {
+    get { configuration.desiredKeys }
+    set { configuration.desiredKeys = newValue }
+  }
+
+  public static var supportsSecureCoding: Bool { true }
+
+  public convenience init?(coder: NSCoder) {
+    guard let configuration = CKFetchRecordZoneChangesConfiguration(coder: coder) else { return nil }
+    self.init(configuration)
+  }
+
+  public func encode(with coder: NSCoder) { configuration.encode(with: coder) }
+
+  public func copy(with zone: NSZone? = nil) -> Any {
+    let copy = CKFetchRecordZoneChangesOptions()
+    (copy.previousServerChangeToken, copy.resultsLimit, copy.desiredKeys) =
+      (previousServerChangeToken, resultsLimit, desiredKeys)
+    return copy
+  }
+  public override func isEqual(_ object: Any?) -> Bool {
+    (object as? CKFetchRecordZoneChangesOptions)?.configuration == configuration
+  }
+  public override var hash: Int { configuration.hash }
 }
 
 extension Error {

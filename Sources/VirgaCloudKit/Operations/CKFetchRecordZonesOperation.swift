@@ -1,22 +1,22 @@
 import Foundation
 
 /// Fetches zones by name, or all of a database.
-public final class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
-  public var recordZoneIDs: [CKRecordZone.ID]?
+  open var recordZoneIDs: [CKRecordZone.ID]?
 
   /// Called once for each zone.
-  public var perRecordZoneResultBlock: ((CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)?
+  open var perRecordZoneResultBlock: ((CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)?
   /// Fails only if nothing was tried.
-  public var fetchRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)?
+  open var fetchRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)?
   /// The older form of `fetchRecordZonesResultBlock`, not called where that is set. Failures of single items come as one
   /// `partialFailure`.
-  public var fetchRecordZonesCompletionBlock: (([CKRecordZone.ID: CKRecordZone]?, (any Error)?) -> Void)?
+  open var fetchRecordZonesCompletionBlock: (([CKRecordZone.ID: CKRecordZone]?, (any Error)?) -> Void)?
 
   private var wantsAll = false
 
-  public override init() { super.init() }
+  public required override init() { super.init() }
 
   public convenience init(recordZoneIDs zoneIDs: [CKRecordZone.ID]) {
     self.init()
@@ -24,7 +24,7 @@ public final class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked 
   }
 
   /// Fetches all zones of the database.
-  public class func fetchAllRecordZonesOperation() -> Self {
+  open class func fetchAllRecordZonesOperation() -> Self {
     let operation = self.init()
     operation.wantsAll = true
     return operation

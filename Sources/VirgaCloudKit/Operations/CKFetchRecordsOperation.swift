@@ -1,28 +1,28 @@
 import Foundation
 
 /// Fetches records by name.
-public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
-  public var recordIDs: [CKRecord.ID]?
+  open var recordIDs: [CKRecord.ID]?
   /// The fields wanted: nil for all, none with an empty array.
-  public var desiredKeys: [CKRecord.FieldKey]?
+  open var desiredKeys: [CKRecord.FieldKey]?
 
   /// How far a record is fetched: 1 when it has arrived with its assets, less in between for records with assets.
-  public var perRecordProgressBlock: ((CKRecord.ID, Double) -> Void)?
+  open var perRecordProgressBlock: ((CKRecord.ID, Double) -> Void)?
   /// Called once for each record.
-  public var perRecordResultBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+  open var perRecordResultBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
   /// Fails only if nothing was tried.
-  public var fetchRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
+  open var fetchRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
   /// The older form of `perRecordResultBlock`, not called where that is set.
-  public var perRecordCompletionBlock: ((CKRecord?, CKRecord.ID?, (any Error)?) -> Void)?
+  open var perRecordCompletionBlock: ((CKRecord?, CKRecord.ID?, (any Error)?) -> Void)?
   /// The older form of `fetchRecordsResultBlock`, not called where that is set. Failures of single items come as one
   /// `partialFailure`.
-  public var fetchRecordsCompletionBlock: (([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)?
+  open var fetchRecordsCompletionBlock: (([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)?
 
   private var wantsCurrentUser = false
 
-  public override init() { super.init() }
+  public required override init() { super.init() }
 
   public convenience init(recordIDs: [CKRecord.ID]) {
     self.init()
@@ -30,7 +30,7 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
   }
 
   /// Fetches the record of the user, from the public database unless another is set.
-  public class func fetchCurrentUserRecordOperation() -> Self {
+  open class func fetchCurrentUserRecordOperation() -> Self {
     let operation = self.init()
     operation.wantsCurrentUser = true
     return operation

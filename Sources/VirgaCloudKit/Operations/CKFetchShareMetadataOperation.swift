@@ -1,24 +1,24 @@
 public import Foundation
 
 /// Asks what is shared at addresses.
-public final class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
+open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
-  public var shareURLs: [URL]?
+  open var shareURLs: [URL]?
   /// Whether metadata comes with the root record; zones' shares have none.
-  public var shouldFetchRootRecord = false
+  open var shouldFetchRootRecord = false
   /// The root record's fields wanted: nil for all, none with an empty array.
-  public var rootRecordDesiredKeys: [CKRecord.FieldKey]?
+  open var rootRecordDesiredKeys: [CKRecord.FieldKey]?
 
   /// Called once for each address.
-  public var perShareMetadataResultBlock: ((URL, Result<CKShare.Metadata, any Error>) -> Void)?
+  open var perShareMetadataResultBlock: ((URL, Result<CKShare.Metadata, any Error>) -> Void)?
   /// Fails only if nothing was tried.
-  public var fetchShareMetadataResultBlock: ((Result<Void, any Error>) -> Void)?
+  open var fetchShareMetadataResultBlock: ((Result<Void, any Error>) -> Void)?
   /// The older form of `perShareMetadataResultBlock`, not called where that is set.
-  public var perShareMetadataBlock: ((URL, CKShare.Metadata?, (any Error)?) -> Void)?
+  open var perShareMetadataBlock: ((URL, CKShare.Metadata?, (any Error)?) -> Void)?
   /// The older form of `fetchShareMetadataResultBlock`, not called where that is set. Failures of single addresses come
   /// as one `partialFailure`.
-  public var fetchShareMetadataCompletionBlock: (((any Error)?) -> Void)?
+  open var fetchShareMetadataCompletionBlock: (((any Error)?) -> Void)?
 
   public override init() { super.init() }
 

@@ -1,21 +1,21 @@
 import Foundation
 
 /// Looks up people to add to a share.
-public final class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
+open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
-  public var userIdentityLookupInfos: [CKUserIdentity.LookupInfo]?
+  open var userIdentityLookupInfos: [CKUserIdentity.LookupInfo]?
 
   /// Called once for each who was asked for.
-  public var perShareParticipantResultBlock:
+  open var perShareParticipantResultBlock:
     ((CKUserIdentity.LookupInfo, Result<CKShare.Participant, any Error>) -> Void)?
   /// Fails only if nothing was tried.
-  public var fetchShareParticipantsResultBlock: ((Result<Void, any Error>) -> Void)?
+  open var fetchShareParticipantsResultBlock: ((Result<Void, any Error>) -> Void)?
   /// The older form of `perShareParticipantResultBlock`, not called where that is set.
-  public var shareParticipantFetchedBlock: ((CKShare.Participant) -> Void)?
+  open var shareParticipantFetchedBlock: ((CKShare.Participant) -> Void)?
   /// The older form of `fetchShareParticipantsResultBlock`, not called where that is set. Those who are not found come
   /// as one `partialFailure`.
-  public var fetchShareParticipantsCompletionBlock: (((any Error)?) -> Void)?
+  open var fetchShareParticipantsCompletionBlock: (((any Error)?) -> Void)?
 
   public override init() { super.init() }
 

@@ -1,22 +1,22 @@
 import Foundation
 
 /// Fetches subscriptions by name, or all of a database.
-public final class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
-  public var subscriptionIDs: [CKSubscription.ID]?
+  open var subscriptionIDs: [CKSubscription.ID]?
 
   /// Called once for each subscription.
-  public var perSubscriptionResultBlock: ((CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)?
+  open var perSubscriptionResultBlock: ((CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)?
   /// Fails only if nothing was tried.
-  public var fetchSubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)?
+  open var fetchSubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)?
   /// The older form of `fetchSubscriptionsResultBlock`, not called where that is set. Failures of single items come as
   /// one `partialFailure`.
-  public var fetchSubscriptionCompletionBlock: (([CKSubscription.ID: CKSubscription]?, (any Error)?) -> Void)?
+  open var fetchSubscriptionCompletionBlock: (([CKSubscription.ID: CKSubscription]?, (any Error)?) -> Void)?
 
   private var wantsAll = false
 
-  public override init() { super.init() }
+  public required override init() { super.init() }
 
   public convenience init(subscriptionIDs: [CKSubscription.ID]) {
     self.init()
@@ -24,7 +24,7 @@ public final class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecke
   }
 
   /// Fetches all subscriptions of the database.
-  public class func fetchAllSubscriptionsOperation() -> Self {
+  open class func fetchAllSubscriptionsOperation() -> Self {
     let operation = self.init()
     operation.wantsAll = true
     return operation

@@ -1,15 +1,15 @@
 import Foundation
 
 /// Fetches a token with which a web page can act for the user in the database's container.
-public final class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
   /// The web page's own token for the container.
-  public var apiToken: String?
+  open var apiToken: String?
 
-  public var fetchWebAuthTokenResultBlock: ((Result<String, any Error>) -> Void)?
+  open var fetchWebAuthTokenResultBlock: ((Result<String, any Error>) -> Void)?
   /// The older form of `fetchWebAuthTokenResultBlock`, not called where that is set.
-  public var fetchWebAuthTokenCompletionBlock: ((String?, (any Error)?) -> Void)?
+  open var fetchWebAuthTokenCompletionBlock: ((String?, (any Error)?) -> Void)?
 
   public override init() { super.init() }
 

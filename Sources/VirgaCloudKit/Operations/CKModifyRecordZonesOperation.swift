@@ -1,23 +1,23 @@
 import Foundation
 
 /// Saves and deletes zones.
-public final class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
   /// Zones to make; one that exists already is left as it is.
-  public var recordZonesToSave: [CKRecordZone]?
+  open var recordZonesToSave: [CKRecordZone]?
   /// Zones to delete with all their records.
-  public var recordZoneIDsToDelete: [CKRecordZone.ID]?
+  open var recordZoneIDsToDelete: [CKRecordZone.ID]?
 
   /// Called once for each zone to save.
-  public var perRecordZoneSaveBlock: ((CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)?
+  open var perRecordZoneSaveBlock: ((CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)?
   /// Called once for each zone to delete.
-  public var perRecordZoneDeleteBlock: ((CKRecordZone.ID, Result<Void, any Error>) -> Void)?
+  open var perRecordZoneDeleteBlock: ((CKRecordZone.ID, Result<Void, any Error>) -> Void)?
   /// Fails only if nothing was tried.
-  public var modifyRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)?
+  open var modifyRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)?
   /// The older form of `modifyRecordZonesResultBlock`, not called where that is set. Failures of single items come as
   /// one `partialFailure`.
-  public var modifyRecordZonesCompletionBlock: (([CKRecordZone]?, [CKRecordZone.ID]?, (any Error)?) -> Void)?
+  open var modifyRecordZonesCompletionBlock: (([CKRecordZone]?, [CKRecordZone.ID]?, (any Error)?) -> Void)?
 
   public override init() { super.init() }
 

@@ -1,7 +1,7 @@
 public import Foundation
 
 /// Saves and deletes records.
-public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
   /// What a save does when the service has another version of the record.
@@ -16,29 +16,29 @@ public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sen
 
   /// At most 400 together with `recordIDsToDelete`, and 2 MB without assets. They are sent as they stand when the
   /// operation starts, and brought up to date in place.
-  public var recordsToSave: [CKRecord]?
-  public var recordIDsToDelete: [CKRecord.ID]?
+  open var recordsToSave: [CKRecord]?
+  open var recordIDsToDelete: [CKRecord.ID]?
   /// Holds for all records but shares, which are always saved as `ifServerRecordUnchanged`.
-  public var savePolicy = RecordSavePolicy.ifServerRecordUnchanged
+  open var savePolicy = RecordSavePolicy.ifServerRecordUnchanged
   /// Whether all items of a zone succeed or none, in zones that can do that; the innocent ones then fail with
   /// `batchRequestFailed`.
-  public var isAtomic = true
+  open var isAtomic = true
   /// Kept, and not sent: the protocol has no place for it.
-  public var clientChangeTokenData: Data?
+  open var clientChangeTokenData: Data?
 
   /// How far a record is sent: 1 when it is saved, less in between for records with assets.
-  public var perRecordProgressBlock: ((CKRecord, Double) -> Void)?
+  open var perRecordProgressBlock: ((CKRecord, Double) -> Void)?
   /// Called once for each record to save.
-  public var perRecordSaveBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+  open var perRecordSaveBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
   /// Called once for each record to delete. One that does not exist counts as deleted.
-  public var perRecordDeleteBlock: ((CKRecord.ID, Result<Void, any Error>) -> Void)?
+  open var perRecordDeleteBlock: ((CKRecord.ID, Result<Void, any Error>) -> Void)?
   /// Fails only if nothing was tried.
-  public var modifyRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
+  open var modifyRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
   /// The older form of `perRecordSaveBlock`, not called where that is set.
-  public var perRecordCompletionBlock: ((CKRecord, (any Error)?) -> Void)?
+  open var perRecordCompletionBlock: ((CKRecord, (any Error)?) -> Void)?
   /// The older form of `modifyRecordsResultBlock`, not called where that is set. Failures of single items come as one
   /// `partialFailure`.
-  public var modifyRecordsCompletionBlock: (([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)?
+  open var modifyRecordsCompletionBlock: (([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)?
 
   public override init() { super.init() }
 

@@ -1,21 +1,21 @@
 import Foundation
 
 /// Saves and deletes subscriptions.
-public final class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
-  public var subscriptionsToSave: [CKSubscription]?
-  public var subscriptionIDsToDelete: [CKSubscription.ID]?
+  open var subscriptionsToSave: [CKSubscription]?
+  open var subscriptionIDsToDelete: [CKSubscription.ID]?
 
   /// Called once for each subscription to save.
-  public var perSubscriptionSaveBlock: ((CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)?
+  open var perSubscriptionSaveBlock: ((CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)?
   /// Called once for each subscription to delete.
-  public var perSubscriptionDeleteBlock: ((CKSubscription.ID, Result<Void, any Error>) -> Void)?
+  open var perSubscriptionDeleteBlock: ((CKSubscription.ID, Result<Void, any Error>) -> Void)?
   /// Fails only if nothing was tried.
-  public var modifySubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)?
+  open var modifySubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)?
   /// The older form of `modifySubscriptionsResultBlock`, not called where that is set. Failures of single items come as
   /// one `partialFailure`.
-  public var modifySubscriptionsCompletionBlock: (([CKSubscription]?, [CKSubscription.ID]?, (any Error)?) -> Void)?
+  open var modifySubscriptionsCompletionBlock: (([CKSubscription]?, [CKSubscription.ID]?, (any Error)?) -> Void)?
 
   public override init() { super.init() }
 

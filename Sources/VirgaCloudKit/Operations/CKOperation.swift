@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Its blocks run one after another on a queue of its own, never on the main queue, and `completionBlock` runs after them
 /// all. Set blocks and settings before the operation is added to a queue: from then on they are the operation's.
-public class CKOperation: Operation, @unchecked Sendable {
+open class CKOperation: Operation, @unchecked Sendable {
   // Unchecked because the class is not final: what changes while it runs is in the mutexes; all else is written before
   // the operation is started, and the queue orders that before the reads.
   public typealias ID = String
@@ -19,9 +19,9 @@ public class CKOperation: Operation, @unchecked Sendable {
 
   public let operationID: ID = UUID().uuidString
   /// What the operation is a part of; its default configuration holds where the operation's own says nothing.
-  public var group: CKOperationGroup?
+  open var group: CKOperationGroup?
   /// Never called, because no operation goes on after its process: `Configuration.isLongLived` says why.
-  public var longLivedOperationWasPersistedBlock: (() -> Void)?
+  open var longLivedOperationWasPersistedBlock: (() -> Void)?
   private let ownConfiguration = Mutex(Configuration())
   private let running = Mutex(Running())
   private let blocks: DispatchQueue
@@ -32,7 +32,7 @@ public class CKOperation: Operation, @unchecked Sendable {
   }
 
   /// How the operation is carried out. A configuration that is set is copied; nil brings back the defaults.
-  public var configuration: Configuration! {
+  open var configuration: Configuration! {
     get { ownConfiguration.withLock { $0 } }
     set {
       let copy = newValue.map { Configuration($0.explicit) } ?? Configuration()
@@ -66,12 +66,12 @@ public class CKOperation: Operation, @unchecked Sendable {
 
   // MARK: As queues see it
 
-  public override var isAsynchronous: Bool { true }
-  public override var isExecuting: Bool { running.withLock { $0.phase == .executing } }
-  public override var isFinished: Bool { running.withLock { $0.phase == .finished } }
+  open override var isAsynchronous: Bool { true }
+  open override var isExecuting: Bool { running.withLock { $0.phase == .executing } }
+  open override var isFinished: Bool { running.withLock { $0.phase == .finished } }
 
   /// Runs the operation, also one that was cancelled: its blocks then get `operationCancelled`.
-  public override func start() {
+  open override func start() {
     let isFirst = running.withLock { running in
       guard running.phase == .waiting else { return false }
       running.phase = .executing
@@ -90,7 +90,7 @@ public class CKOperation: Operation, @unchecked Sendable {
     if isCancelled { task.cancel() }
   }
 
-  public override func cancel() {
+  open override func cancel() {
     super.cancel()
     running.withLock { $0.task }?.cancel()
   }
@@ -105,37 +105,37 @@ public class CKOperation: Operation, @unchecked Sendable {
 
   // MARK: The configuration's values
 
-  public override var qualityOfService: QualityOfService {
+  open override var qualityOfService: QualityOfService {
     get { settings.qualityOfService ?? .default }
     set { configuration.qualityOfService = newValue }
   }
 
   /// The older way to `configuration.container`.
-  public var container: CKContainer? {
+  open var container: CKContainer? {
     get { settings.container }
     set { configuration.container = newValue }
   }
 
   /// The older way to `configuration.allowsCellularAccess`.
-  public var allowsCellularAccess: Bool {
+  open var allowsCellularAccess: Bool {
     get { settings.allowsCellularAccess ?? true }
     set { configuration.allowsCellularAccess = newValue }
   }
 
   /// The older way to `configuration.isLongLived`.
-  public var isLongLived: Bool {
+  open var isLongLived: Bool {
     get { settings.isLongLived ?? false }
     set { configuration.isLongLived = newValue }
   }
 
   /// The older way to `configuration.timeoutIntervalForRequest`.
-  public var timeoutIntervalForRequest: TimeInterval {
+  open var timeoutIntervalForRequest: TimeInterval {
     get { settings.timeoutIntervalForRequest ?? ConfigurationValues.requestTimeout }
     set { configuration.timeoutIntervalForRequest = newValue }
   }
 
   /// The older way to `configuration.timeoutIntervalForResource`.
-  public var timeoutIntervalForResource: TimeInterval {
+  open var timeoutIntervalForResource: TimeInterval {
     get { settings.timeoutIntervalForResource ?? ConfigurationValues.resourceTimeout }
     set { configuration.timeoutIntervalForResource = newValue }
   }

@@ -1,32 +1,32 @@
 import Foundation
 
 /// Fetches one page of the records that match a query.
-public final class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
   public typealias Cursor = CKQueryCursor
 
   /// As a limit: let the service choose.
   public static let maximumResults: Int = 0
 
-  public var query: CKQuery?
+  open var query: CKQuery?
   /// Where an earlier page ended. It counts instead of `query` and `zoneID`.
-  public var cursor: Cursor?
+  open var cursor: Cursor?
   /// Where to look; nil looks into all zones. The shared database needs one.
-  public var zoneID: CKRecordZone.ID?
+  open var zoneID: CKRecordZone.ID?
   /// At most this many records. A page may be short; only a nil cursor ends the query.
-  public var resultsLimit = CKQueryOperation.maximumResults
+  open var resultsLimit = CKQueryOperation.maximumResults
   /// The fields wanted: nil for all, none with an empty array.
-  public var desiredKeys: [CKRecord.FieldKey]?
+  open var desiredKeys: [CKRecord.FieldKey]?
 
   /// Called for each record, in the query's order; a failure if its asset cannot be had.
-  public var recordMatchedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+  open var recordMatchedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
   /// Told where to go on; nil at the end.
-  public var queryResultBlock: ((Result<Cursor?, any Error>) -> Void)?
+  open var queryResultBlock: ((Result<Cursor?, any Error>) -> Void)?
   /// The older form of `recordMatchedBlock`, not called where that is set.
-  public var recordFetchedBlock: ((CKRecord) -> Void)?
+  open var recordFetchedBlock: ((CKRecord) -> Void)?
   /// The older form of `queryResultBlock`, not called where that is set. Failures of single records come as one
   /// `partialFailure`.
-  public var queryCompletionBlock: ((Cursor?, (any Error)?) -> Void)?
+  open var queryCompletionBlock: ((Cursor?, (any Error)?) -> Void)?
 
   public override init() { super.init() }
 

@@ -2,14 +2,14 @@ public import Foundation
 
 /// Asks owners of shares to be let in. The protocol has no such request: every address fails with
 /// `serverRejectedRequest`, and nothing is sent.
-public final class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
+open class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
-  public var shareURLs: [URL]?
+  open var shareURLs: [URL]?
 
   /// Called once for each address.
-  public var perShareAccessRequestResultBlock: ((URL, Result<Void, any Error>) -> Void)?
-  public var shareAccessRequestResultBlock: ((Result<Void, any Error>) -> Void)?
+  open var perShareAccessRequestResultBlock: ((URL, Result<Void, any Error>) -> Void)?
+  open var shareAccessRequestResultBlock: ((Result<Void, any Error>) -> Void)?
 
   public override init() { super.init() }
 

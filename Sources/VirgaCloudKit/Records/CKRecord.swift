@@ -23,6 +23,11 @@ public class CKRecord: NSObject, CKRecordKeyValueSetting, NSSecureCoding, NSCopy
     self.init(State(Record(id: recordID.model, type: VirgaModel.RecordType(recordType))))
   }
 
+  /// Makes a record with a new UUID as its name. Apple has retired this form.
+  public convenience init(recordType: RecordType, zoneID: CKRecordZone.ID) {
+    self.init(recordType: recordType, recordID: ID(zoneID: zoneID))
+  }
+
   init(_ state: State) {
     self.state = Mutex(state)
   }

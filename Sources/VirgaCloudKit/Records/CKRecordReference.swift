@@ -13,6 +13,8 @@ public enum CKRecordReferenceAction: UInt, Sendable {
 ///
 /// On Linux an archive can only name classes at the top level, so `CKRecord.Reference` is another name for this class.
 public final class CKRecordReference: NSObject, NSSecureCoding, NSCopying, Sendable {
+  public typealias Action = CKRecordReferenceAction
+
   public let recordID: CKRecord.ID
   public let action: CKRecord.ReferenceAction
 
@@ -68,3 +70,6 @@ public final class CKRecordReference: NSObject, NSSecureCoding, NSCopying, Senda
   public override var hash: Int { recordID.hash }
   public override var description: String { "<CKReference to \(recordID.recordName)>" }
 }
+
+/// An older name of `CKRecord.ReferenceAction`.
+public typealias CKRecord_Reference_Action = CKRecordReferenceAction

@@ -11,6 +11,8 @@ public protocol CKRecordValueProtocol {}
 /// On Apple's systems this is what Objective-C calls a value, and Swift's types are bridged to it. Linux does not bridge
 /// to protocols, and would call `record["x"] as? String` a cast that always fails.
 public typealias CKRecordValue = CKRecordValueProtocol
+/// What Apple's Swift calls the Objective-C protocol.
+public typealias __CKRecordObjCValue = CKRecordValueProtocol
 
 extension NSString: CKRecordValueProtocol {}
 extension NSNumber: CKRecordValueProtocol {}

@@ -64,7 +64,7 @@ extension CKContainer {
   }
 
   /// The users whom the service knows.
-  private func identities(for lookupInfos: [UserLookupInfo]) async throws -> [UserLookupInfo: UserIdentity] {
+  func identities(for lookupInfos: [UserLookupInfo]) async throws -> [UserLookupInfo: UserIdentity] {
     var found: [UserLookupInfo: UserIdentity] = [:]
     for part in lookupInfos.chunks(of: service.itemsPerRequestMax) {
       let call = Call.usersLookup(UsersLookupRequest(.discover, lookupInfos: Array(part)))

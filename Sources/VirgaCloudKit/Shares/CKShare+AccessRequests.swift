@@ -35,6 +35,13 @@ public final class CKShareAccessRequester: NSObject, NSSecureCoding, NSCopying, 
   }
   public func encode(with coder: NSCoder) { coder.archive(ArchivedIdentity(userIdentity.model)) }
   public func copy(with zone: NSZone? = nil) -> Any { self }
+  public override func isEqual(_ object: Any?) -> Bool {
+    (object as? CKShareAccessRequester)?.userIdentity == userIdentity
+  }
+  public override var hash: Int { userIdentity.hash }
+
+  /// What there is of the address book here: the name that the person goes by.
+  public var contact: CNContact { CNContact(userIdentity) }
 }
 
 /// Somebody who may not ask to be let into a share.
@@ -48,6 +55,13 @@ public final class CKShareBlockedIdentity: NSObject, NSSecureCoding, NSCopying, 
   }
   public func encode(with coder: NSCoder) { coder.archive(ArchivedIdentity(userIdentity.model)) }
   public func copy(with zone: NSZone? = nil) -> Any { self }
+  public override func isEqual(_ object: Any?) -> Bool {
+    (object as? CKShareBlockedIdentity)?.userIdentity == userIdentity
+  }
+  public override var hash: Int { userIdentity.hash }
+
+  /// What there is of the address book here: the name that the person goes by.
+  public var contact: CNContact { CNContact(userIdentity) }
 }
 
 extension CKContainer {
@@ -55,5 +69,21 @@ extension CKContainer {
   public func requestShareAccess(for urls: [URL]) async throws -> [URL: Result<Void, any Error>] {
     let refusal = CKError(.serverRejectedRequest, "The service has no requests for access to shares.")
     return Dictionary(urls.map { ($0, .failure(refusal)) }) { first, _ in first }
+  }
+}
+
+/// Linux has no address book. This class stands where Apple's API has a contact, with what is known of the person.
+public final class CNContact: NSObject, Sendable {
+  public let givenName: String
+  public let middleName: String
+  public let familyName: String
+  public let nickname: String
+
+  init(_ identity: CKUserIdentity) {
+    let name = identity.nameComponents
+    givenName = name?.givenName ?? ""
+    middleName = name?.middleName ?? ""
+    familyName = name?.familyName ?? ""
+    nickname = name?.nickname ?? ""
   }
 }

@@ -40,6 +40,12 @@ extension CKShare {
   }
 }
 
+/// Older names.
+public typealias CKShare_Participant_AcceptanceStatus = CKShare.ParticipantAcceptanceStatus
+public typealias CKShare_Participant_ParticipantType = CKShare.ParticipantType
+public typealias CKShare_Participant_Permission = CKShare.ParticipantPermission
+public typealias CKShare_Participant_Role = CKShare.ParticipantRole
+
 /// Somebody who was invited to a share, joined it, or owns it.
 ///
 /// The object is shared by reference: what is set on one of a share's participants is saved with the share. On Linux an

@@ -92,6 +92,10 @@ public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
     self.init(subscriptionID, .database, Settings())
   }
 
+  /// With an identifier of its own each time. Apple has retired this form: a subscription that is saved at each launch needs
+  /// the same one.
+  public convenience init() { self.init(subscriptionID: UUID().uuidString) }
+
   /// Only changes of this record type count; nil for all.
   public var recordType: CKRecord.RecordType? {
     get { settings.withLock { $0.recordType } }
@@ -110,6 +114,9 @@ public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable
   public convenience init(zoneID: CKRecordZone.ID, subscriptionID: CKSubscription.ID) {
     self.init(subscriptionID, .recordZone, Settings(zoneID: zoneID))
   }
+
+  /// With an identifier of its own each time. Apple has retired this form.
+  public convenience init(zoneID: CKRecordZone.ID) { self.init(zoneID: zoneID, subscriptionID: UUID().uuidString) }
 
   public var zoneID: CKRecordZone.ID { settings.withLock { $0.zoneID } ?? .default }
 
@@ -149,6 +156,16 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
     self.predicate = predicate
     self.querySubscriptionOptions = querySubscriptionOptions
     super.init(subscriptionID, .query, Settings(recordType: recordType))
+  }
+
+  /// With an identifier of its own each time. Apple has retired this form.
+  public convenience init(
+    recordType: CKRecord.RecordType, predicate: NSPredicate,
+    options querySubscriptionOptions: Options = [.firesOnRecordCreation, .firesOnRecordUpdate, .firesOnRecordDeletion]
+  ) {
+    self.init(
+      recordType: recordType, predicate: predicate, subscriptionID: UUID().uuidString,
+      options: querySubscriptionOptions)
   }
 
   public var recordType: CKRecord.RecordType? { settings.withLock { $0.recordType } }

@@ -32,4 +32,38 @@ extension CKContainer {
   public func requestApplicationPermission(
     _ applicationPermission: ApplicationPermissions
   ) async throws -> ApplicationPermissionStatus { .denied }
+
+  // MARK: With completion handlers
+
+  public func status(
+    forApplicationPermission applicationPermission: ApplicationPermissions,
+    completionHandler: @escaping @Sendable (ApplicationPermissionStatus, (any Error)?) -> Void
+  ) {
+    tell(completionHandler) { try await self.applicationPermissionStatus(for: applicationPermission) }
+  }
+
+  public func requestApplicationPermission(
+    _ applicationPermission: ApplicationPermissions,
+    completionHandler: @escaping @Sendable (ApplicationPermissionStatus, (any Error)?) -> Void
+  ) {
+    tell(completionHandler) { try await self.requestApplicationPermission(applicationPermission) }
+  }
+
+  private func tell(
+    _ completionHandler: @escaping @Sendable (ApplicationPermissionStatus, (any Error)?) -> Void,
+    _ ask: @escaping @Sendable () async throws -> ApplicationPermissionStatus
+  ) {
+    callBack(
+      { (result: Result<ApplicationPermissionStatus, any Error>) in
+        switch result {
+        case .success(let status): completionHandler(status, nil)
+        case .failure(let error): completionHandler(.couldNotComplete, error)
+        }
+      }, ask)
+  }
 }
+
+/// Older names.
+public typealias CKContainer_Application_Permissions = CKContainer.ApplicationPermissions
+public typealias CKContainer_Application_PermissionStatus = CKContainer.ApplicationPermissionStatus
+public typealias CKContainer_Application_PermissionBlock = CKContainer.ApplicationPermissionBlock

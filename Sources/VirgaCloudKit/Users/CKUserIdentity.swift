@@ -15,6 +15,8 @@ public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, Sendable
   public var lookupInfo: LookupInfo? { model.lookupInfo.map(LookupInfo.init) }
   /// The name, where the user has stated one.
   public var nameComponents: PersonNameComponents? { StatedName(json: model.nameComponents)?.components }
+  /// Always empty: there is no address book.
+  public var contactIdentifiers: [String] { [] }
   /// Whether the service knows the user.
   public var hasiCloudAccount: Bool { model.userRecordName != nil }
 

@@ -19,6 +19,14 @@ public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable
     self.init(ZoneID(ZoneName(zoneName), owner: UserName(ownerName)))
   }
 
+  /// Apple has retired this form, in which nil stands for the user.
+  @_disfavoredOverload
+  public convenience init(
+    zoneName: String = CKRecordZone.ID.defaultZoneName, ownerName: String? = CKOwnerDefaultName
+  ) {
+    self.init(zoneName: zoneName, ownerName: ownerName ?? CKCurrentUserDefaultName)
+  }
+
   package init(_ model: ZoneID) { self.model = model }
 
   public var zoneName: String { model.name.rawValue }

@@ -1,0 +1,112 @@
+import VirgaModel
+
+// Finding people, which Apple has retired: look up share participants instead. Accounts have no e-mail address and no
+// telephone number, and there is no address book, so only the record of a user leads to somebody.
+
+extension CKContainer {
+  /// Always empty: there is no address book.
+  public func allUserIdentitiesFromContacts() async throws -> [CKUserIdentity] { [] }
+
+  /// - Returns: nil, because accounts have no e-mail address.
+  public func userIdentity(forEmailAddress email: String) async throws -> CKUserIdentity? {
+    try await userIdentities(forEmailAddresses: [email])[email]
+  }
+
+  /// - Returns: nil, because accounts have no telephone number.
+  public func userIdentity(forPhoneNumber phoneNumber: String) async throws -> CKUserIdentity? {
+    try await userIdentities(forPhoneNumbers: [phoneNumber])[phoneNumber]
+  }
+
+  public func userIdentity(forUserRecordID userRecordID: CKRecord.ID) async throws -> CKUserIdentity? {
+    try await userIdentities(forUserRecordIDs: [userRecordID])[userRecordID]
+  }
+
+  /// Those of the people who are known; whoever is not is left out.
+  public func userIdentities(forEmailAddresses emails: [String]) async throws -> [String: CKUserIdentity] {
+    try await userIdentities(for: emails) { .emailAddress($0) }
+  }
+
+  public func userIdentities(forPhoneNumbers phoneNumbers: [String]) async throws -> [String: CKUserIdentity] {
+    try await userIdentities(for: phoneNumbers) { .phoneNumber($0) }
+  }
+
+  public func userIdentities(
+    forUserRecordIDs userRecordIDs: [CKRecord.ID]
+  ) async throws -> [CKRecord.ID: CKUserIdentity] {
+    try await userIdentities(for: userRecordIDs) { CKUserIdentityLookupInfo(userRecordID: $0).model }
+  }
+
+  private func userIdentities<Key: Hashable>(
+    for keys: [Key], _ info: (Key) -> UserLookupInfo
+  ) async throws -> [Key: CKUserIdentity] {
+    let found = try await identities(for: keys.map(info))
+    var identities: [Key: CKUserIdentity] = [:]
+    for key in keys { identities[key] = found[info(key)].map { CKUserIdentity($0) } }
+    return identities
+  }
+
+  // MARK: With completion handlers
+
+  public func discoverAllIdentities(
+    completionHandler: @escaping @Sendable ([CKUserIdentity]?, (any Error)?) -> Void
+  ) {
+    callBack(completionHandler) { try await self.allUserIdentitiesFromContacts() }
+  }
+
+  public func discoverUserIdentity(
+    withEmailAddress email: String, completionHandler: @escaping @Sendable (CKUserIdentity?, (any Error)?) -> Void
+  ) {
+    tell(completionHandler) { try await self.userIdentity(forEmailAddress: email) }
+  }
+
+  public func discoverUserIdentity(
+    withPhoneNumber phoneNumber: String,
+    completionHandler: @escaping @Sendable (CKUserIdentity?, (any Error)?) -> Void
+  ) {
+    tell(completionHandler) { try await self.userIdentity(forPhoneNumber: phoneNumber) }
+  }
+
+  public func discoverUserIdentity(
+    withUserRecordID userRecordID: CKRecord.ID,
+    completionHandler: @escaping @Sendable (CKUserIdentity?, (any Error)?) -> Void
+  ) {
+    tell(completionHandler) { try await self.userIdentity(forUserRecordID: userRecordID) }
+  }
+
+  @preconcurrency
+  public func discoverUserIdentities(
+    forEmailAddresses emails: [String],
+    completionHandler: @escaping @Sendable (Result<[String: CKUserIdentity], any Error>) -> Void
+  ) {
+    callBack(completionHandler) { try await self.userIdentities(forEmailAddresses: emails) }
+  }
+
+  @preconcurrency
+  public func discoverUserIdentities(
+    forPhoneNumbers phoneNumbers: [String],
+    completionHandler: @escaping @Sendable (Result<[String: CKUserIdentity], any Error>) -> Void
+  ) {
+    callBack(completionHandler) { try await self.userIdentities(forPhoneNumbers: phoneNumbers) }
+  }
+
+  @preconcurrency
+  public func discoverUserIdentities(
+    forUserRecordIDs userRecordIDs: [CKRecord.ID],
+    completionHandler: @escaping @Sendable (Result<[CKRecord.ID: CKUserIdentity], any Error>) -> Void
+  ) {
+    callBack(completionHandler) { try await self.userIdentities(forUserRecordIDs: userRecordIDs) }
+  }
+
+  private func tell(
+    _ completionHandler: @escaping @Sendable (CKUserIdentity?, (any Error)?) -> Void,
+    _ ask: @escaping @Sendable () async throws -> CKUserIdentity?
+  ) {
+    callBack(
+      { (result: Result<CKUserIdentity?, any Error>) in
+        switch result {
+        case .success(let identity): completionHandler(identity, nil)
+        case .failure(let error): completionHandler(nil, error)
+        }
+      }, ask)
+  }
+}
