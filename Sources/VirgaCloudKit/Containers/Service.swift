@@ -92,8 +92,9 @@ package final class Service: Sendable {
   ///   caller is about to send may belong to the former one.
   private func session() async throws -> AccountClient.Session {
     let before = lastAccount.withLock { $0 } ?? accountID
+    let refused = RefusedRequest()
     do {
-      let session = try await accounts.session()
+      let session = try await RefusedRequest.$current.withValue(refused) { try await accounts.session() }
       keyring?.keepOnlyKeys(of: session.account)
       let last = lastAccount.withLock { $0 }
       let isAllowedAgain = setRefusal(nil)
@@ -108,7 +109,7 @@ package final class Service: Sendable {
       throw CKError(.operationCancelled, "The task was cancelled.")
     } catch let error as AccountError {
       let isUnknown = error == .deviceUnknown
-      let error = CKError(error)
+      let error = CKError(error).naming(request: refused.id)
       if error.code == .notAuthenticated || isUnknown {
         let device = (try? accounts.knownAccount())?.device
         let isNews = setRefusal(
@@ -127,8 +128,12 @@ package final class Service: Sendable {
       }
       return token
     }
-    do { return try await accounts.tokens(for: container).webAuthToken } catch let error as AccountError {
-      throw CKError(error)
+    let refused = RefusedRequest()
+    do {
+      return try await RefusedRequest.$current.withValue(refused) { try await accounts.tokens(for: container) }
+        .webAuthToken
+    } catch let error as AccountError {
+      throw CKError(error).naming(request: refused.id)
     }
   }
 
@@ -263,10 +268,25 @@ struct AccountRequests: AccountTransport {
     request.body = .bytes(body)
     do {
       let answer = try await transport.send(request)
+      if !answer.isSuccess { RefusedRequest.current?.note(answer) }
       return (answer.status, answer.body)
     } catch let error as TransportError {
       throw CKError(error, from: endpoint)
     }
+  }
+}
+
+/// Which request of the account was refused last in a task: the client of accounts says why, and not which.
+final class RefusedRequest: Sendable {
+  @TaskLocal static var current: RefusedRequest?
+
+  private let name = Mutex<String?>(nil)
+
+  var id: String? { name.withLock { $0 } }
+
+  func note(_ answer: TransportResponse) {
+    let id = answer[header: "X-Apple-Request-UUID"]
+    name.withLock { $0 = id }
   }
 }
 

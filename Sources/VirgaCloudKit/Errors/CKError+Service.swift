@@ -164,6 +164,14 @@ extension CKError {
     return "\(scheme)://\(host)\(components.port.map { ":\($0)" } ?? ""): "
   }
 
+  /// The error with the identifier of a request, unless it has one.
+  func naming(request: String?) -> CKError {
+    guard let request, userInfo[Self.requestIDKey] == nil else { return self }
+    var userInfo = userInfo
+    userInfo[Self.requestIDKey] = request
+    return CKError(code, userInfo: userInfo)
+  }
+
   init(_ error: AccountError) {
     switch error {
     case .deviceRemoved, .enrolmentRefused, .hasAccount, .wrongCode, .joiningRefused, .joiningNotConfirmed,

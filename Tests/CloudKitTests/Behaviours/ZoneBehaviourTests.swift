@@ -135,8 +135,8 @@ import Testing
     #expect(await code { _ = try await bob.container.shareMetadata(for: url) } == .permissionFailure)
   }
 
-  // 8.1, 8.3
-  @Test func aShareThatIsDeletedLeavesItsRootAndComesBackAtItsAddress() async throws {
+  // 8.1
+  @Test func aShareThatIsDeletedLeavesItsRootAndComesBackAtAnotherAddress() async throws {
     let root = record("root", in: zone)
     let share = CKShare(rootRecord: root)
     _ = try await database.modifyRecords(saving: [root, share], deleting: [])
@@ -146,7 +146,7 @@ import Testing
     #expect(alone.share == nil)
     let second = CKShare(rootRecord: alone)
     _ = try await database.modifyRecords(saving: [alone, second], deleting: [])
-    #expect(second.url == url)
+    #expect(second.url != nil && second.url != url)
   }
 
   // 8.1
