@@ -132,7 +132,7 @@ enum Counts {
         home: VirgaHome(path: folder.path + "/home"), endpoint: "http://127.0.0.1:8787",
         transport: InProcess(front: front),
         deviceName: "bench", now: now)
-      let tokens = try await account.tokens(for: ContainerID(ServerUnderTest.container))
+      let tokens = try await account.tokens(for: ContainerID(ServerUnderTest.container), in: .development)
       let web = tokens.webAuthToken.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
       credentials = "?ckAPIToken=\(tokens.apiToken)&ckWebAuthToken=\(web)"
     }

@@ -153,8 +153,13 @@ package actor AccountClient {
   }
 
   /// Tokens of this account for programs that speak the web service.
-  package func tokens(for container: ContainerID) async throws -> AccountMessages.Tokens {
-    try await authorized("account/token", AccountMessages.TokenRequest(container: container))
+  /// - Parameter page: The API token of the page that is to use the web-auth token, if it has one of its own.
+  package func tokens(
+    for container: ContainerID, in environment: Environment, page: String? = nil
+  ) async throws -> AccountMessages.Tokens {
+    try await authorized(
+      "account/token",
+      AccountMessages.TokenRequest(container: container, environment: environment, apiToken: page))
   }
 
   /// A code with which somebody else can make an account of their own.

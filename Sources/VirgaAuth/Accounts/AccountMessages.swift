@@ -134,7 +134,16 @@ package enum AccountMessages {
   /// `POST account/token`.
   package struct TokenRequest: Codable, Hashable, Sendable {
     package var container: ContainerID
-    package init(container: ContainerID) { self.container = container }
+    /// Which of the container's environments they are for; missing for development.
+    package var environment: Environment?
+    /// The API token of the page that is to use the web-auth token; missing for the one that the answer gives.
+    package var apiToken: String?
+
+    package init(container: ContainerID, environment: Environment? = nil, apiToken: String? = nil) {
+      self.container = container
+      self.environment = environment
+      self.apiToken = apiToken
+    }
   }
 
   /// The answer to `POST account/token`: what goes into `ckAPIToken` and `ckWebAuthToken`.

@@ -6,6 +6,8 @@ package enum OperatorMessages {
   package struct Token: Codable, Hashable, Sendable {
     package var id: String
     package var container: ContainerID
+    /// The environment that it reaches; missing for both.
+    package var environment: Environment?
     package var name: String?
     package var created: Timestamp?
     /// The origins that may use it; missing for any.
@@ -24,12 +26,18 @@ package enum OperatorMessages {
   /// `POST tokens/create`.
   package struct TokenRequest: Codable, Hashable, Sendable {
     package var container: ContainerID
+    /// Missing for development.
+    package var environment: Environment?
     package var name: String?
     package var origins: [String]?
     package var callback: String?
 
-    package init(container: ContainerID, name: String? = nil, origins: [String]? = nil, callback: String? = nil) {
+    package init(
+      container: ContainerID, environment: Environment? = nil, name: String? = nil, origins: [String]? = nil,
+      callback: String? = nil
+    ) {
       self.container = container
+      self.environment = environment
       self.name = name
       self.origins = origins
       self.callback = callback
@@ -46,14 +54,19 @@ package enum OperatorMessages {
   package struct Key: Codable, Hashable, Sendable {
     package var id: String
     package var container: ContainerID
+    /// The environment that it reaches; missing for both.
+    package var environment: Environment?
     package var name: String
     package var created: Timestamp
     /// The user that the key is in its container.
     package var user: UserName
 
-    package init(id: String, container: ContainerID, name: String, created: Timestamp, user: UserName) {
+    package init(
+      id: String, container: ContainerID, environment: Environment?, name: String, created: Timestamp, user: UserName
+    ) {
       self.id = id
       self.container = container
+      self.environment = environment
       self.name = name
       self.created = created
       self.user = user
@@ -63,12 +76,15 @@ package enum OperatorMessages {
   /// `POST keys/add`.
   package struct KeyRequest: Codable, Hashable, Sendable {
     package var container: ContainerID
+    /// Missing for development.
+    package var environment: Environment?
     package var name: String
     /// A public key in PEM form.
     package var publicKey: String
 
-    package init(container: ContainerID, name: String, publicKey: String) {
+    package init(container: ContainerID, environment: Environment? = nil, name: String, publicKey: String) {
       self.container = container
+      self.environment = environment
       self.name = name
       self.publicKey = publicKey
     }

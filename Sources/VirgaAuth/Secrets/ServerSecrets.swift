@@ -55,11 +55,13 @@ package struct ServerSecrets: Sendable {
   /// A name for this server that tells nothing of its key: clients keep their accounts under it.
   package var serverID: String { Hex.encode(mac(of: [], for: .serverID).prefix(16)) }
 
-  /// The API token that a container's own devices are given: 64 hexadecimal digits, the same each time.
+  /// The API token that a container's own devices are given for an environment: 64 hexadecimal digits, the same each time.
   /// - Parameter generation: How many before it were revoked.
-  package func apiToken(for container: ContainerID, generation: Int = 0) -> String {
-    // No container's name has a line break.
-    let text = generation == 0 ? container.rawValue : "\(container.rawValue)\n\(generation)"
+  package func apiToken(for container: ContainerID, in environment: Environment, generation: Int = 0) -> String {
+    // No container's name has a line break. That of development is the one that both environments had once.
+    var text = container.rawValue
+    if environment != .development { text += "\n\(environment.rawValue)" }
+    if generation > 0 { text += "\n\(generation)" }
     return Hex.encode(mac(of: Array(text.utf8), for: .apiToken))
   }
 

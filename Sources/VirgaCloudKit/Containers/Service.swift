@@ -130,8 +130,9 @@ package final class Service: Sendable {
     }
     let refused = RefusedRequest()
     do {
-      return try await RefusedRequest.$current.withValue(refused) { try await accounts.tokens(for: container) }
-        .webAuthToken
+      return try await RefusedRequest.$current.withValue(refused) {
+        try await accounts.tokens(for: container, in: environment, page: pageToken)
+      }.webAuthToken
     } catch let error as AccountError {
       throw CKError(error).naming(request: refused.id)
     }

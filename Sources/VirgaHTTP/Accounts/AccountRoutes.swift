@@ -19,6 +19,7 @@ package final class AccountRoutes: Sendable {
   private let pairings = Mutex(Pairings())
   private let guesses = Mutex(GuessLimiter())
   private let bell = Bell()
+  let probes = Probes()
   private let signIns: SignInRoutes
   private let masterCode: String
   private let pollAge: Duration
@@ -71,7 +72,7 @@ package final class AccountRoutes: Sendable {
       case ("POST", "pairing/invite"): return try .message(await invite(call))
       case ("POST", "pairing/await"): return try .message(await awaitCandidate(call))
       case ("POST", "pairing/confirm"): return try .message(await confirm(call))
-      case ("POST", "pairing/join"): return try .message(join(call))
+      case ("POST", "pairing/join"): return try .message(await join(call))
       case ("POST", "pairing/result"): return try .message(await awaitOutcome(call))
       default: throw ServiceError(.notFound, "\(request.head.method) \(request.head.path) is not a call of this server")
       }
@@ -84,6 +85,7 @@ package final class AccountRoutes: Sendable {
   private func prove(_ call: Incoming) throws(ServiceError) -> AccountMessages.Identity {
     let nonce = QueryParameters(of: call.request.head)["nonce"] ?? ""
     guard (16...128).contains(nonce.utf8.count) else { throw .badRequest("nonce has 16 to 128 characters") }
+    probes.see(nonce, call.request)
     let secrets = authenticator.secrets
     return AccountMessages.Identity(server: secrets.serverID, proof: secrets.signature(of: nonce, for: .identity))
   }
@@ -99,10 +101,6 @@ package final class AccountRoutes: Sendable {
     let message: AccountMessages.EnrolRequest = try call.body()
     let key = try checkedKey(message.publicKey)
     let name = try checkedName(message.name)
-    try check(
-      message.signature, by: key, challenge: message.challenge,
-      over: SignedText.enrolment(server: authenticator.secrets.serverID, challenge: message.challenge, name: name), call
-    )
     let code = message.code.map(PairingCode.plain)
     let device = Device(
       id: DeviceID(of: key), account: AccountID(Hex.encode(SystemRandom.bytes(16))), name: name, publicKey: key.der,
@@ -110,8 +108,12 @@ package final class AccountRoutes: Sendable {
     let policy = authenticator.policy
     let isMasterCode = code.map { equalsInConstantTime($0, masterCode) } ?? false
     let digest = code.map(SHA256.hexDigest)
-    let enrolled = try await countingWrongCodes(call) { () async throws(ServiceError) in
-      try await authenticator.write { [accounts] in
+    let enrolled = try await guessing(call) { () async throws(ServiceError) in
+      try check(
+        message.signature, by: key, challenge: message.challenge,
+        over: SignedText.enrolment(server: authenticator.secrets.serverID, challenge: message.challenge, name: name),
+        call)
+      return try await authenticator.write { [accounts] in
         try accounts.enrol(device, policy: policy, code: digest, isMasterCode: isMasterCode, in: $0, now: call.now)
       }
     }
@@ -127,10 +129,12 @@ package final class AccountRoutes: Sendable {
     do { key = try VerifyingKey(der: Array(device.publicKey)) } catch {
       throw ServiceError(.internalError, "the stored key of device \(device.id) cannot be read")
     }
-    try check(
-      message.signature, by: key, challenge: message.challenge,
-      over: SignedText.session(
-        server: authenticator.secrets.serverID, challenge: message.challenge, device: message.device), call)
+    try await guessing(call) { () throws(ServiceError) in
+      try check(
+        message.signature, by: key, challenge: message.challenge,
+        over: SignedText.session(
+          server: authenticator.secrets.serverID, challenge: message.challenge, device: message.device), call)
+    }
     let (token, session) = authenticator.makeSession(account: device.account, device: device.id)
     return AccountMessages.Session(
       token: token, account: session.account, device: session.device, expires: session.expires)
@@ -181,24 +185,43 @@ package final class AccountRoutes: Sendable {
       throw .badRequest("container \(objection)")
     }
     try authenticator.checkServed(message.container)
-    let secrets = authenticator.secrets
     let webToken = "158__54__" + Base64.encode(SystemRandom.bytes(96))
     let token = WebToken(
       account: session.account, device: session.device, container: message.container,
       expires: call.now + Limits.webTokenAge)
-    let generation = try await authenticator.write { [accounts, token] transaction in
+    let apiToken = try await authenticator.write { [accounts, secrets = authenticator.secrets, token] transaction in
       try accounts.checkIsIn(session.device, in: transaction)
-      let digest = { SHA256.hexDigest(of: secrets.apiToken(for: token.container, generation: $0)) }
-      let generation = try Credentials().shareToken(
-        of: token.container, for: token.account, digest: digest, in: transaction, now: call.now)
+      let apiToken = try Self.apiToken(message, for: session.account, secrets, in: transaction, now: call.now)
       var token = token
-      token.apiToken = digest(generation)
+      token.apiToken = SHA256.hexDigest(of: apiToken)
       try accounts.putWebToken(digest: SHA256.hexDigest(of: webToken), token, in: transaction, now: call.now)
-      return generation
+      return apiToken
     }
     return AccountMessages.Tokens(
-      container: token.container, apiToken: secrets.apiToken(for: token.container, generation: generation),
-      webAuthToken: webToken, expires: token.expires)
+      container: token.container, apiToken: apiToken, webAuthToken: webToken, expires: token.expires)
+  }
+
+  /// The API token with which the web-auth token will work: the page's own, or the one that the container's devices share.
+  private static func apiToken(
+    _ message: AccountMessages.TokenRequest, for account: AccountID, _ secrets: ServerSecrets,
+    in transaction: any WriteTransaction, now: Timestamp
+  ) throws -> String {
+    let environment = message.environment ?? .development
+    if let text = message.apiToken {
+      let known = try Credentials().token(digest: SHA256.hexDigest(of: text), in: transaction)
+      guard let known, known.belongs(to: message.container, in: environment) else {
+        throw ServiceError.badRequest(
+          "apiToken is not one of container \(message.container) in \(environment.rawValue)")
+      }
+      return text
+    }
+    func derived(_ generation: Int) -> String {
+      secrets.apiToken(for: message.container, in: environment, generation: generation)
+    }
+    let generation = try Credentials().shareToken(
+      of: message.container, in: environment, for: account, digest: { SHA256.hexDigest(of: derived($0)) },
+      transaction: transaction, now: now)
+    return derived(generation)
   }
 
   private func makeEnrolmentCode(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Code {
@@ -252,48 +275,56 @@ package final class AccountRoutes: Sendable {
     let session = try await session(call)
     let message: AccountMessages.ConfirmRequest = try call.body()
     let code = PairingCode.plain(message.code)
-    let state = try lockingPairings { pairings throws(ServiceError) in
-      try pairings.table.state(of: code, madeBy: session.device, now: call.now)
+    // The decision is taken here, by whoever comes first. What is written afterwards follows it.
+    let decided = try lockingPairings { pairings throws(ServiceError) in
+      try pairings.table.decide(
+        code, accepts: message.accepts, device: message.device, by: session.device, now: call.now)
     }
-    guard case .asked(let candidate) = state, candidate.id == message.device else { throw ServiceError.wrongCode }
-    if message.accepts {
-      let device = Device(
-        id: candidate.id, account: session.account, name: candidate.name, publicKey: candidate.publicKey,
-        enrolled: call.now)
-      try await authenticator.write { [accounts] transaction in
-        try accounts.checkIsIn(session.device, in: transaction)
-        try accounts.add(device, in: transaction)
+    if case .accepting(let candidate) = decided {
+      do throws(ServiceError) { try await letIn(candidate, session, call) } catch {
+        pairings.withLock { $0.table.settle(code, as: .asked(candidate), now: authenticator.now()) }
+        bell.ring()
+        throw error
       }
+      pairings.withLock { $0.table.settle(code, as: .accepted(candidate), now: authenticator.now()) }
     }
-    pairings.withLock { $0.table.settle(code, as: message.accepts ? .accepted(candidate) : .refused) }
     bell.ring()
     return try await describe(session)
   }
 
-  private func join(_ call: Incoming) throws(ServiceError) -> AccountMessages.Ticket {
+  private func letIn(
+    _ candidate: PairingTable.Candidate, _ session: Authenticator.Session, _ call: Incoming
+  ) async throws(ServiceError) {
+    let device = Device(
+      id: candidate.id, account: session.account, name: candidate.name, publicKey: candidate.publicKey,
+      enrolled: call.now)
+    try await authenticator.write { [accounts] transaction in
+      try accounts.checkIsIn(session.device, in: transaction)
+      try accounts.add(device, in: transaction)
+    }
+  }
+
+  private func join(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Ticket {
     let message: AccountMessages.JoinRequest = try call.body()
     let key = try checkedKey(message.publicKey)
     let name = try checkedName(message.name)
-    try check(
-      message.signature, by: key, challenge: message.challenge,
-      over: SignedText.joining(
-        server: authenticator.secrets.serverID, challenge: message.challenge, code: message.code, name: name), call)
     var candidate = PairingTable.Candidate(id: DeviceID(of: key), name: name, publicKey: key.der)
     candidate.box = message.box
     candidate.boxSignature = message.boxSignature
-    let ticket = Base64.encodeForURL(SystemRandom.bytes(32))
-    do throws(ServiceError) {
-      let ticket = try lockingPairings { pairings throws(ServiceError) in
+    let drawn = Base64.encodeForURL(SystemRandom.bytes(32))
+    let ticket = try await guessing(call) { () throws(ServiceError) in
+      try check(
+        message.signature, by: key, challenge: message.challenge,
+        over: SignedText.joining(
+          server: authenticator.secrets.serverID, challenge: message.challenge, code: message.code, name: name), call)
+      return try lockingPairings { pairings throws(ServiceError) in
         try pairings.table.join(
-          code: PairingCode.plain(message.code), candidate: candidate, ticket: ticket, now: call.now,
+          code: PairingCode.plain(message.code), candidate: candidate, ticket: drawn, now: call.now,
           isEqual: equalsInConstantTime)
       }
-      bell.ring()
-      return AccountMessages.Ticket(ticket: ticket)
-    } catch {
-      if error == .wrongCode { guesses.withLock { $0.recordWrongGuess(from: call.address, now: call.now) } }
-      throw error
     }
+    bell.ring()
+    return AccountMessages.Ticket(ticket: ticket)
   }
 
   private func awaitOutcome(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Outcome {
@@ -301,7 +332,10 @@ package final class AccountRoutes: Sendable {
     let (state, account) = try await bell.wait(
       atMost: pollAge,
       while: { (outcome: (state: PairingTable.State, account: AccountID)) in
-        if case .asked = outcome.state { true } else { false }
+        switch outcome.state {
+        case .asked, .accepting: true
+        case .waiting, .accepted, .refused: false
+        }
       },
       for: { () throws(ServiceError) in
         try lockingPairings { pairings throws(ServiceError) in
@@ -344,15 +378,10 @@ package final class AccountRoutes: Sendable {
   private func check(
     _ signature: String, by key: VerifyingKey, challenge: String, over text: [UInt8], _ call: Incoming
   ) throws(ServiceError) {
-    if let wait = guesses.withLock({ $0.wait(for: call.address, now: call.now) }) {
-      let seconds = Int((wait.wholeMilliseconds + 999) / 1_000)
-      throw ServiceError(.throttled, AccountReason.tooManyGuesses, retryAfterSeconds: seconds)
-    }
     guard challenges.isFresh(challenge, now: call.now) else {
       throw ServiceError(.authenticationFailed, AccountReason.wrongChallenge)
     }
     guard let bytes = Base64.decode(signature), key.verifies(bytes, of: text) else {
-      guesses.withLock { $0.recordWrongGuess(from: call.address, now: call.now) }
       throw ServiceError(.authenticationFailed, AccountReason.wrongSignature)
     }
     guard challenges.use(challenge, now: call.now) else {
@@ -360,11 +389,19 @@ package final class AccountRoutes: Sendable {
     }
   }
 
-  private func countingWrongCodes<Value>(
+  /// Counts a guess at a code or a signature against the address that makes it, before it is judged: of many that are made
+  /// at once no more are judged than one after the other.
+  private func guessing<Value>(
     _ call: Incoming, _ body: () async throws(ServiceError) -> Value
   ) async throws(ServiceError) -> Value {
-    do { return try await body() } catch {
-      if error == .wrongCode { guesses.withLock { $0.recordWrongGuess(from: call.address, now: call.now) } }
+    try guesses.withLock { $0.begin(from: call.address, now: call.now) }.check()
+    do {
+      let value = try await body()
+      guesses.withLock { $0.end(from: call.address, wasWrong: false, now: call.now) }
+      return value
+    } catch {
+      let wasWrong = error == .wrongCode || error.reason == AccountReason.wrongSignature
+      guesses.withLock { $0.end(from: call.address, wasWrong: wasWrong, now: call.now) }
       throw error
     }
   }

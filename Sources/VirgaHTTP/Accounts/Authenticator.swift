@@ -116,8 +116,11 @@ package final class Authenticator: Sendable {
     guard let apiToken = query["ckAPIToken"] else {
       throw ServiceError(.authenticationFailed, AccountReason.noCredentials)
     }
-    guard let known = try await self.apiToken(apiToken), known.token.container == endpoint.container else {
-      throw ServiceError(.authenticationFailed, "ckAPIToken is not one of container \(endpoint.container)")
+    guard let known = try await self.apiToken(apiToken), known.token.belongs(to: endpoint.container, in: endpoint.environment)
+    else {
+      throw ServiceError(
+        .authenticationFailed,
+        "ckAPIToken is not one of container \(endpoint.container) in \(endpoint.environment.rawValue)")
     }
     guard known.token.allows(origin: request.head.headers["Origin"]) else {
       throw ServiceError(.accessDenied, "ckAPIToken may not be used by pages of this origin")
@@ -130,13 +133,23 @@ package final class Authenticator: Sendable {
       return Authentication(principal: .world)
     }
     for spelling in Self.spellings(of: text) {
-      guard let token = try await webToken(spelling), token.container == endpoint.container else { continue }
+      guard let token = try await webToken(spelling), token.container == endpoint.container,
+        belongs(token, to: known)
+      else { continue }
       let user = user(of: token.account, in: endpoint.container)
       var principal = Principal(user: user, account: token.account, device: nil)
       principal.endsWith = token.device
       return Authentication(principal: principal, webToken: spelling)
     }
     throw signInRequired("ckWebAuthToken is not valid or has ended", endpoint, request, token: known)
+  }
+
+  /// Whether a web-auth token was made with an API token. It works with no other one: that may be for other pages, or
+  /// have been revoked to end the sign-ins that were made with it.
+  private func belongs(_ token: WebToken, to known: KnownToken) -> Bool {
+    if let made = token.apiToken { return made == known.digest }
+    // Those that say nothing are older than the rule, and were made with the token that the container's devices share.
+    return known.digest == SHA256.hexDigest(of: secrets.apiToken(for: token.container, in: .development))
   }
 
   // MARK: Server-to-server keys
@@ -149,7 +162,7 @@ package final class Authenticator: Sendable {
     let refusal = ServiceError(.authenticationFailed, "the request's signature is not valid")
     guard let id = headers[SignedRequest.keyIDHeader], let date = headers[SignedRequest.dateHeader],
       let signature = headers[SignedRequest.signatureHeader], case .bytes(let body) = request.body,
-      let key = try await serverKey(id.lowercased()), key.key.container == endpoint.container
+      let key = try await serverKey(id.lowercased()), key.key.belongs(to: endpoint.container, in: endpoint.environment)
     else { throw refusal }
     let signed = SignedRequest(date: date, body: body, target: request.head.target)
     guard signed.isTimely(now: now()), signed.isSigned(by: key.verifying, signature: signature) else { throw refusal }
@@ -288,7 +301,7 @@ package final class Authenticator: Sendable {
   /// Where the user of a page can sign in that made a request with an API token; `nil` if it has none.
   func signInURL(for request: HTTPRequest, at endpoint: Endpoint) async -> String? {
     guard let text = QueryParameters(of: request.head)["ckAPIToken"], let known = try? await apiToken(text),
-      known.token.container == endpoint.container
+      known.token.belongs(to: endpoint.container, in: endpoint.environment)
     else { return nil }
     return signInURL(endpoint, request, token: known)
   }

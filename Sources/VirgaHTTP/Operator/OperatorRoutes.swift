@@ -46,7 +46,7 @@ package final class OperatorRoutes: Sendable {
   private func createToken(_ request: HTTPRequest) async throws(ServiceError) -> OperatorMessages.Token {
     let message: OperatorMessages.TokenRequest = try request.message()
     try check(message.container)
-    var token = APIToken(container: message.container)
+    var token = APIToken(container: message.container, environment: message.environment ?? .development)
     token.created = authenticator.now()
     token.name = try message.name.map(checkedName)
     token.origins = try checkedOrigins(message.origins)
@@ -103,10 +103,14 @@ package final class OperatorRoutes: Sendable {
     do { key = try VerifyingKey(pem: message.publicKey) } catch {
       throw .badRequest("publicKey is not a public key on the curve P-256 in PEM form")
     }
-    // The container goes in, so that one key pair registered for two containers is two users.
-    let id = SHA256.hexDigest(of: "\(message.container)\n\(Base64.encode(key.der))")
+    // Container and environment go in, so that one key pair registered for two of them is two users. Development's ids are
+    // those that keys had before they belonged to an environment.
+    let environment = message.environment ?? .development
+    let place = environment == .development ? "" : "\(environment.rawValue)\n"
+    let id = SHA256.hexDigest(of: "\(message.container)\n\(place)\(Base64.encode(key.der))")
     let new = ServerKey(
-      id: id, container: message.container, name: name, publicKey: key.der, created: authenticator.now())
+      id: id, container: message.container, environment: environment, name: name, publicKey: key.der,
+      created: authenticator.now())
     return described(try await authenticator.write { [credentials] in try credentials.add(new, in: $0) })
   }
 
@@ -119,7 +123,7 @@ package final class OperatorRoutes: Sendable {
 
   private func described(_ key: ServerKey) -> OperatorMessages.Key {
     OperatorMessages.Key(
-      id: key.id, container: key.container, name: key.name, created: key.created,
+      id: key.id, container: key.container, environment: key.environment, name: key.name, created: key.created,
       user: authenticator.user(of: key.account, in: key.container))
   }
 
@@ -176,6 +180,7 @@ package final class OperatorRoutes: Sendable {
 extension OperatorMessages.Token {
   fileprivate init(digest: String, _ token: APIToken) {
     self.init(id: String(digest.prefix(16)), container: token.container)
+    environment = token.environment
     name = token.name
     created = token.created
     origins = token.origins

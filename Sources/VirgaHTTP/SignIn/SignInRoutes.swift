@@ -165,12 +165,13 @@ final class SignInRoutes: Sendable {
     _ request: HTTPRequest, _ body: (inout SignIns) throws(ServiceError) -> Value
   ) throws(ServiceError) -> Value {
     let (address, now) = (request.callerAddress, authenticator.now())
-    if let wait = guesses.withLock({ $0.wait(for: address, now: now) }) {
-      let seconds = Int((wait.wholeMilliseconds + 999) / 1_000)
-      throw ServiceError(.throttled, AccountReason.tooManyGuesses, retryAfterSeconds: seconds)
-    }
-    do throws(ServiceError) { return try locking(body) } catch {
-      if error == .wrongCode { guesses.withLock { $0.recordWrongGuess(from: address, now: now) } }
+    try guesses.withLock { $0.begin(from: address, now: now) }.check()
+    do throws(ServiceError) {
+      let value = try locking(body)
+      guesses.withLock { $0.end(from: address, wasWrong: false, now: now) }
+      return value
+    } catch {
+      guesses.withLock { $0.end(from: address, wasWrong: error == .wrongCode, now: now) }
       throw error
     }
   }

@@ -3,7 +3,7 @@ package import VirgaWire
 
 /// The codes by which devices join accounts, and how far each has come.
 ///
-/// A code goes one way: waiting, then asked by one device, then accepted or refused. It lives in memory for
+/// A code goes one way: waiting, then asked by one device, then refused, or being accepted and accepted. It lives in memory for
 /// `Limits.pairingCodeAge`; a server that starts anew knows no codes, and another one is quickly made.
 package struct PairingTable: Sendable {
   /// A device that wants in, which has shown that it holds its key.
@@ -25,6 +25,8 @@ package struct PairingTable: Sendable {
   package enum State: Hashable, Sendable {
     case waiting
     case asked(Candidate)
+    /// It was decided, and the device is about to be let in.
+    case accepting(Candidate)
     case accepted(Candidate)
     case refused
   }
@@ -39,6 +41,9 @@ package struct PairingTable: Sendable {
     var ticket = ""
 
     func lives(at now: Timestamp) -> Bool { PairingCode.lives(until: expires, now: now) }
+
+    /// Whether it is between its decision and the device that is let in by it, who has to learn of it.
+    var isAccepting: Bool { if case .accepting = state { true } else { false } }
   }
 
   // A code's first characters find the pairing and the rest proves knowledge of it: only then can a wrong guess be
@@ -53,7 +58,9 @@ package struct PairingTable: Sendable {
   package mutating func invite(
     to account: AccountID, by inviter: DeviceID, now: Timestamp, random: inout some RandomNumberGenerator
   ) throws(ServiceError) -> (code: String, expires: Timestamp) {
-    pairings = pairings.filter { $0.value.pairing.lives(at: now) && $0.value.pairing.inviter != inviter }
+    pairings = pairings.filter { _, entry in
+      entry.pairing.isAccepting || entry.pairing.lives(at: now) && entry.pairing.inviter != inviter
+    }
     guard pairings.count < Limits.pairingCodesMax else {
       throw ServiceError(.throttled, "too many codes wait to be used", retryAfterSeconds: 60)
     }
@@ -92,7 +99,7 @@ package struct PairingTable: Sendable {
       pairings[prefix] = (secret, pairing)
       return ticket
     case .asked(let earlier) where earlier.id == candidate.id: return pairing.ticket
-    case .asked, .accepted, .refused: throw .wrongCode
+    case .asked, .accepting, .accepted, .refused: throw .wrongCode
     }
   }
 
@@ -104,20 +111,43 @@ package struct PairingTable: Sendable {
     return pairing.state
   }
 
-  /// Settles a code as the device that made it decides.
+  /// Decides on the device that asks, for the device that made the code. The first decision counts; the same one again, as
+  /// after a lost answer, changes nothing.
+  /// - Returns: `.accepting` if the caller is to let the device in and then `settle`; else `.accepted` or `.refused`.
+  /// - Throws: `NOT_FOUND` if the code is wrong or too old, another device asks, or it was decided otherwise.
+  package mutating func decide(
+    _ code: String, accepts: Bool, device: DeviceID, by inviter: DeviceID, now: Timestamp
+  ) throws(ServiceError) -> State {
+    switch (try state(of: code, madeBy: inviter, now: now), accepts) {
+    case (.asked(let candidate), true) where candidate.id == device:
+      settle(code, as: .accepting(candidate), now: now)
+      return .accepting(candidate)
+    case (.asked(let candidate), false) where candidate.id == device:
+      settle(code, as: .refused, now: now)
+      return .refused
+    case (.accepted(let candidate), true) where candidate.id == device: return .accepted(candidate)
+    case (.refused, false): return .refused
+    default: throw .wrongCode
+    }
+  }
+
+  /// Notes how far a code has come. A device that was let in has the time of a new code to learn of it.
   /// - Precondition: An accepted candidate was enrolled before.
-  package mutating func settle(_ code: String, as state: State) {
+  package mutating func settle(_ code: String, as state: State, now: Timestamp) {
     let prefix = String(code.prefix(Self.prefixLength))
     guard let (secret, pairing) = pairings[prefix], secret == code else { return }
     var settled = pairing
     settled.state = state
+    if case .accepted = state { settled.expires = max(settled.expires, now + Limits.pairingCodeAge) }
     pairings[prefix] = (secret, settled)
   }
 
   /// How far a code has come, for the device that used it.
   /// - Throws: `NOT_FOUND` if the ticket is unknown or too old.
   package func outcome(for ticket: String, now: Timestamp) throws(ServiceError) -> (state: State, account: AccountID) {
-    let found = pairings.values.first { $0.pairing.ticket == ticket && !ticket.isEmpty && $0.pairing.lives(at: now) }
+    let found = pairings.values.first { entry in
+      entry.pairing.ticket == ticket && !ticket.isEmpty && (entry.pairing.lives(at: now) || entry.pairing.isAccepting)
+    }
     guard let found else { throw .wrongCode }
     return (found.pairing.state, found.pairing.account)
   }

@@ -1,9 +1,11 @@
 package import VirgaModel
 
-/// What an API token stands for: a container, and which web pages may use it. Its text is never stored, only the digest
+/// What an API token stands for: a container in one of its environments, and which web pages may use it. Its text is never stored, only the digest
 /// that it is kept under.
 package struct APIToken: Hashable, Sendable, Codable {
   package var container: ContainerID
+  /// The environment that it reaches; `nil` for both, as tokens did that were made before they belonged to one.
+  package var environment: Environment?
   /// What the operator calls it.
   package var name: String?
   package var created: Timestamp?
@@ -16,7 +18,15 @@ package struct APIToken: Hashable, Sendable, Codable {
   package var generation: Int?
   package var revoked: Timestamp?
 
-  package init(container: ContainerID) { self.container = container }
+  package init(container: ContainerID, environment: Environment?) {
+    self.container = container
+    self.environment = environment
+  }
+
+  /// Whether it is one of a container in an environment.
+  package func belongs(to container: ContainerID, in environment: Environment) -> Bool {
+    self.container == container && (self.environment ?? environment) == environment
+  }
 
   /// Whether a page of that origin may use the token.
   package func allows(origin: String?) -> Bool {

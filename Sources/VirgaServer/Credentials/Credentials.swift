@@ -39,19 +39,20 @@ package struct Credentials: Sendable {
 
   /// Makes sure of the token that a container's own devices are given, which is always the same until it is revoked.
   /// - Parameters:
+  ///   - environment: The one that it is for.
   ///   - account: Whose device asks.
   ///   - digest: The digest of the n-th such token.
   /// - Returns: Which one it is.
   /// - Throws: `limitExceeded` for an account that was the first in too many containers.
   package func shareToken(
-    of container: ContainerID, for account: AccountID, digest: (Int) -> String, in transaction: any WriteTransaction,
-    now: Timestamp
+    of container: ContainerID, in environment: Environment, for account: AccountID, digest: (Int) -> String,
+    transaction: any WriteTransaction, now: Timestamp
   ) throws -> Int {
     var generation = 0
     while true {
       let key = digest(generation)
       guard let entity = try transaction.entity(.apiToken, key: key) else {
-        var token = APIToken(container: container)
+        var token = APIToken(container: container, environment: environment)
         token.created = now
         token.generation = generation
         try noteFirst(container, account, in: transaction)

@@ -61,7 +61,10 @@ enum AccountCommand {
     operands: ["URL"])
   private static let token = spec(
     "token", "Prints an API token and a web-auth token of this account, for programs that speak the web service.",
-    options: [CommandSpec.Option(name: "--container", value: "ID", help: "The container that they are for.")])
+    options: [
+      CommandSpec.Option(name: "--container", value: "ID", help: "The container that they are for."),
+      OperatorCommand.environment,
+    ])
 
   private static let resetKeys = spec(
     "reset-keys",
@@ -345,7 +348,8 @@ enum AccountCommand {
     guard let container = arguments.value("--container") else {
       throw Failure.usage(token.name, "--container is missing")
     }
-    let tokens = try await client.tokens(for: ContainerID(container))
+    let tokens = try await client.tokens(
+      for: ContainerID(container), in: try arguments.choice("--environment") ?? .development)
     if arguments.has("--json") { return try Terminal.print(json: tokens) }
     Terminal.print("ckAPIToken      \(tokens.apiToken)\nckWebAuthToken  \(tokens.webAuthToken)")
   }

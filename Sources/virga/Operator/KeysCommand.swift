@@ -8,10 +8,11 @@ enum KeysCommand {
     "keys list", "Lists the server-to-server keys and the users that they are.",
     options: [.init(name: "--container", value: "ID", help: "Only those of this container.")])
   private static let add = OperatorCommand.spec(
-    "keys add", "Registers a public key for a container's public database, and prints its key ID.",
+    "keys add", "Registers a public key for a container's public database in one environment, and prints its key ID.",
     operands: ["PEM-FILE"],
     options: [
       .init(name: "--container", value: "ID", help: "The container."),
+      OperatorCommand.environment,
       .init(name: "--name", value: "NAME", help: "What it is for. Default: the file's name."),
     ],
     notes: """
@@ -47,7 +48,10 @@ enum KeysCommand {
     let keys: [OperatorMessages.Key] = try await client.get("keys", container: container)
     if keys.isEmpty { try await client.warnIfUnknown(container) }
     if arguments.has("--json") { return try Terminal.print(json: keys) }
-    for key in keys { Terminal.print("\(key.id)  \(key.container)  \(key.user)  \(key.name)") }
+    for key in keys {
+      let environment = key.environment?.rawValue ?? OperatorCommand.bothEnvironments
+      Terminal.print("\(key.id)  \(key.container)  \(environment)  \(key.user)  \(key.name)")
+    }
   }
 
   private static func add(_ client: OperatorAccess, _ arguments: Arguments) async throws {
@@ -66,7 +70,9 @@ enum KeysCommand {
     let name = arguments.value("--name") ?? URL(fileURLWithPath: path).lastPathComponent
     let key: OperatorMessages.Key = try await client.post(
       "keys/add",
-      OperatorMessages.KeyRequest(container: ContainerID(container), name: name, publicKey: text))
+      OperatorMessages.KeyRequest(
+        container: ContainerID(container), environment: try arguments.choice("--environment"), name: name,
+        publicKey: text))
     if arguments.has("--json") { return try Terminal.print(json: key) }
     Terminal.print("Key ID  \(key.id)\nUser    \(key.user)")
   }

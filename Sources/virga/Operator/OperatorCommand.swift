@@ -4,6 +4,14 @@ import VirgaSchema
 
 /// What the commands of whoever runs the server have in common.
 enum OperatorCommand {
+  /// Of what belongs to one environment.
+  static let environment = CommandSpec.Option(
+    name: "--environment", value: "NAME",
+    help: "The environment that it reaches: development or production. Default: development.")
+
+  /// What lists show of tokens and keys that are older than that rule.
+  static let bothEnvironments = "both"
+
   static func spec(
     _ name: String, _ summary: String, operands: [String] = [], options: [CommandSpec.Option] = [],
     notes: String = ""

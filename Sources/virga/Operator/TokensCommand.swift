@@ -8,9 +8,10 @@ enum TokensCommand {
     "tokens list", "Lists the API tokens; what they say is never shown again.",
     options: [.init(name: "--container", value: "ID", help: "Only those of this container.")])
   private static let create = OperatorCommand.spec(
-    "tokens create", "Makes an API token for a container, and prints it this once.",
+    "tokens create", "Makes an API token for a container in one environment, and prints it this once.",
     options: [
       .init(name: "--container", value: "ID", help: "The container."),
+      OperatorCommand.environment,
       .init(name: "--name", value: "NAME", help: "What it is for."),
       .init(
         name: "--origin", value: "ORIGIN",
@@ -54,7 +55,8 @@ enum TokensCommand {
         token.name ?? "-", token.origins.map { $0.joined(separator: " ") } ?? "any origin",
         token.callback ?? "post message",
       ]
-      Terminal.print("\(token.id)  \(token.container)  \(uses.joined(separator: "  "))")
+      let environment = token.environment?.rawValue ?? OperatorCommand.bothEnvironments
+      Terminal.print("\(token.id)  \(token.container)  \(environment)  \(uses.joined(separator: "  "))")
     }
   }
 
@@ -66,7 +68,8 @@ enum TokensCommand {
     let token: OperatorMessages.Token = try await client.post(
       "tokens/create",
       OperatorMessages.TokenRequest(
-        container: ContainerID(container), name: arguments.value("--name"), origins: origins.isEmpty ? nil : origins,
+        container: ContainerID(container), environment: try arguments.choice("--environment"),
+        name: arguments.value("--name"), origins: origins.isEmpty ? nil : origins,
         callback: arguments.value("--callback")))
     if arguments.has("--json") { return try Terminal.print(json: token) }
     Terminal.print("ckAPIToken  \(token.token ?? "")\nid          \(token.id)")

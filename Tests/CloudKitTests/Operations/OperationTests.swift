@@ -2,7 +2,10 @@ import CloudKit
 import Foundation
 import Synchronization
 import Testing
+import VirgaAuth
+import VirgaHTTP
 import VirgaModel
+import VirgaServer
 
 @testable import VirgaCloudKit
 
@@ -194,17 +197,24 @@ import VirgaModel
   }
 
   @Test func aTokenForAWebPageNeedsThePagesOwn() async throws {
-    let fetch = CKFetchWebAuthTokenOperation(apiToken: "page")
-    fetch.fetchWebAuthTokenResultBlock = { [journal] result in
-      journal.note("\(result.word) \((try? result.get())?.isEmpty == false)")
+    let page = "the page's token"
+    try await server.store.write {
+      let token = APIToken(container: "iCloud.test", environment: .development)
+      try Credentials().add(token, digest: SHA256.hexDigest(of: page), in: $0)
     }
-    await fetch.run(in: device.database)
+    for apiToken in [page, "another"] {
+      let fetch = CKFetchWebAuthTokenOperation(apiToken: apiToken)
+      fetch.fetchWebAuthTokenResultBlock = { [journal] result in
+        journal.note("\(result.word) \((try? result.get())?.isEmpty == false)")
+      }
+      await fetch.run(in: device.database)
+    }
     let nameless = CKFetchWebAuthTokenOperation()
     nameless.fetchWebAuthTokenCompletionBlock = { [journal] token, error in
       journal.note("\(token ?? "-") \(error.word)")
     }
     await nameless.run(in: device.database)
-    #expect(journal.all == ["ok true", "- invalidArguments"])
+    #expect(journal.all == ["ok true", "invalidArguments false", "- invalidArguments"])
   }
 
   @Test func askingToBeLetIntoAShareIsRefusedWithoutARequest() async throws {

@@ -49,7 +49,7 @@ final class StrictService: HTTPHandler {
       home: device.home, endpoint: TestServer.url,
       transport: AccountRequests(endpoint: TestServer.url, transport: device.network), deviceName: name,
       now: { server.now })
-    return try await accounts.tokens(for: container)
+    return try await accounts.tokens(for: container, in: .development)
   }
 
   /// Signs somebody in, as a web page would.

@@ -4,6 +4,21 @@ import VirgaModel
 import VirgaServer
 import VirgaWire
 
+extension GuessLimiter {
+  /// A guess that is judged at once.
+  fileprivate mutating func recordWrongGuess(from address: String, now: Timestamp) {
+    _ = begin(from: address, now: now)
+    end(from: address, wasWrong: true, now: now)
+  }
+
+  /// How long the address has to wait; `nil` when it may guess.
+  fileprivate func wait(for address: String, now: Timestamp) -> Duration? {
+    var copy = self
+    guard case .wait(let wait) = copy.begin(from: address, now: now) else { return nil }
+    return wait
+  }
+}
+
 @Suite struct AccountLimitTests {
   private let start = Timestamp(milliseconds: 1_800_000_000_000)
 
@@ -20,6 +35,18 @@ import VirgaWire
     let end = start + Limits.guessWindow
     #expect(limiter.wait(for: "a", now: end - .milliseconds(1)) == .milliseconds(1))
     #expect(limiter.wait(for: "a", now: end) == nil)
+  }
+
+  /// What is being judged counts until it is known to be right.
+  @Test func guessesThatAreMadeAtOnceAreCountedBeforeTheyAreJudged() {
+    var limiter = GuessLimiter()
+    for _ in 0..<Limits.wrongGuessesPerAddressMax { #expect(limiter.begin(from: "a", now: start) == .admitted) }
+    #expect(limiter.begin(from: "a", now: start) == .wait(.seconds(1)))
+    #expect(limiter.begin(from: "b", now: start) == .admitted)
+    limiter.end(from: "a", wasWrong: false, now: start)
+    #expect(limiter.begin(from: "a", now: start) == .admitted, "a right one is given back")
+    for _ in 0..<Limits.wrongGuessesPerAddressMax { limiter.end(from: "a", wasWrong: true, now: start) }
+    #expect(limiter.begin(from: "a", now: start) == .wait(Limits.guessWindow))
   }
 
   @Test func windowBeginsAnewAfterItsEnd() {

@@ -269,7 +269,7 @@ import VirgaWire
     let (phone, laptop) = (try world.device("phone"), try world.device("laptop"))
     try await world.pair(phone, laptop)
     let session = try await laptop.session()
-    let tokens = try await laptop.tokens(for: "iCloud.test")
+    let tokens = try await laptop.tokens(for: "iCloud.test", in: .development)
     let query = "?ckAPIToken=\(tokens.apiToken)&ckWebAuthToken=\(tokens.webAuthToken.percentEncodedPathSegment)"
     // Both are remembered by now, and must be forgotten.
     #expect(try await world.principal(session: session.token).account == session.account)

@@ -62,9 +62,9 @@ struct AccountWorld {
   /// The principal of a request for the private database of a container.
   func principal(
     session: String? = nil, query: String = "", container: ContainerID = "iCloud.test", scope: DatabaseScope = .private,
-    operation: VirgaWire.Operation = .zonesList
+    operation: VirgaWire.Operation = .zonesList, environment: VirgaModel.Environment = .development
   ) async throws(ServiceError) -> Principal {
-    let endpoint = Endpoint(container: container, environment: .development, scope: scope, operation: operation)
+    let endpoint = Endpoint(container: container, environment: environment, scope: scope, operation: operation)
     let headers = HTTPHeaders(session.map { [("x-virga-session", $0)] } ?? [])
     let head = HTTPRequestHead(method: "POST", target: endpoint.path + query, headers: headers)
     return try await authenticator.principal(for: HTTPRequest(head: head), endpoint: endpoint)

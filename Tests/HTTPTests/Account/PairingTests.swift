@@ -36,6 +36,76 @@ import VirgaWire
     #expect(try await phone.describe().devices.count == 1)
   }
 
+  /// Two people at one device, or one who thinks again while the answer is on its way: one decision counts, and the device
+  /// that asks hears of that one.
+  @Test(arguments: 0..<8) func yesAndNoAtOnceHaveOneWinner(round: Int) async throws {
+    let world = AccountWorld()
+    let phone = try world.device("phone")
+    let code = try await phone.invite().code
+    let laptop = try SigningKey.generate()
+    let ticket = try await world.join(laptop, code: code)
+    let session = try await phone.session().token
+    let device = DeviceID(of: laptop.publicKey)
+    let answers = await withTaskGroup(of: (accepts: Bool, status: Int).self) { group in
+      for number in round..<(round + 6) {
+        group.addTask {
+          let accepts = number.isMultiple(of: 2)
+          let body = #"{"code":"\#(code)","device":"\#(device)","accepts":\#(accepts)}"#
+          return (accepts, await world.post("pairing/confirm", body, session: session).status)
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    let isIn = try await phone.describe().devices.count == 2
+    // The same decision may be told while the device is still being let in, or afterwards.
+    for answer in answers where answer.accepts != isIn { #expect(answer.status == 404) }
+    #expect(answers.contains { $0.accepts == isIn && $0.status == 200 })
+    let outcome = await world.post("pairing/result", ticket.body)
+    #expect(outcome.body.contains("enrolled") == isIn, "\(outcome)")
+    #expect(outcome.body.contains(#""isRefused":true"#) != isIn, "\(outcome)")
+    // A lost answer is asked for again.
+    for accepts in [true, false] {
+      let body = #"{"code":"\#(code)","device":"\#(device)","accepts":\#(accepts)}"#
+      #expect(await world.post("pairing/confirm", body, session: session).status == (accepts == isIn ? 200 : 404))
+    }
+  }
+
+  /// A new code of the inviting device, and the end of the old one's time, come too late for a decision that was taken.
+  @Test func whoIsBeingLetInHearsOfIt() throws {
+    let start = Timestamp(milliseconds: 1_800_000_000_000)
+    var (table, random) = (PairingTable(), SystemRandom())
+    let code = try table.invite(to: "account", by: "phone", now: start, random: &random).code
+    let laptop = PairingTable.Candidate(id: "laptop", name: "laptop", publicKey: [1])
+    _ = try table.join(code: code, candidate: laptop, ticket: "t", now: start, isEqual: ==)
+    let end = start + Limits.pairingCodeAge - .milliseconds(1)
+    #expect(try table.decide(code, accepts: true, device: "laptop", by: "phone", now: end) == .accepting(laptop))
+    for accepts in [true, false] {
+      #expect(throws: ServiceError.wrongCode) {
+        try table.decide(code, accepts: accepts, device: "laptop", by: "phone", now: end)
+      }
+    }
+    _ = try table.invite(to: "account", by: "phone", now: end, random: &random)
+    let later = end + .seconds(5)
+    #expect(try table.outcome(for: "t", now: later).state == .accepting(laptop))
+    table.settle(code, as: .accepted(laptop), now: later)
+    #expect(try table.outcome(for: "t", now: later + .seconds(60)).state == .accepted(laptop))
+    #expect(throws: ServiceError.wrongCode) { try table.outcome(for: "t", now: later + Limits.pairingCodeAge) }
+  }
+
+  @Test func deviceThatCouldNotBeLetInMayBeRefused() async throws {
+    let world = AccountWorld()
+    let phone = try world.device("phone")
+    let laptop = try SigningKey.generate()
+    let challenge = try await world.challenge()
+    #expect(try await world.enrol(laptop, challenge: challenge).status == 200)
+    let code = try await phone.invite().code
+    let ticket = try await world.join(laptop, code: code)
+    let candidate = try await phone.candidate(for: code)
+    await #expect(throws: AccountError.self) { try await phone.confirm(candidate, code: code, accepts: true) }
+    _ = try await phone.confirm(candidate, code: code, accepts: false)
+    #expect(await world.post("pairing/result", ticket.body).body.contains(#""isRefused":true"#))
+  }
+
   @Test func nobodyIsInBeforeTheConfirmation() async throws {
     let world = AccountWorld()
     let phone = try world.device("phone")

@@ -13,7 +13,7 @@ extension FrontWorld {
   func manage(_ method: String, _ path: String, _ message: (any Encodable)? = nil) async throws -> Answer {
     let body = try message.map { Array(try JSONEncoder().encode($0)) } ?? []
     return try await send(
-      method, "/virga/1/operator/\(path)", body, headers: [("Host", "localhost:8787")], session: session)
+      method, "/virga/1/operator/\(path)", body, headers: [("X-Virga-Operator", front.secrets.operatorToken)])
   }
 
   func managed<Value: Decodable>(
@@ -25,19 +25,23 @@ extension FrontWorld {
   }
 
   func makeToken(
-    origins: [String]? = nil, callback: String? = nil
+    origins: [String]? = nil, callback: String? = nil, environment: VirgaModel.Environment? = nil
   ) async throws -> (id: String, text: String) {
     let token: OperatorMessages.Token = try await managed(
       "POST", "tokens/create",
-      OperatorMessages.TokenRequest(container: container, name: "site", origins: origins, callback: callback))
+      OperatorMessages.TokenRequest(
+        container: container, environment: environment, name: "site", origins: origins, callback: callback))
     return (token.id, token.token ?? "")
   }
 
-  func register(_ key: SigningKey, container: ContainerID? = nil) async throws -> OperatorMessages.Key {
+  func register(
+    _ key: SigningKey, container: ContainerID? = nil, environment: VirgaModel.Environment? = nil
+  ) async throws -> OperatorMessages.Key {
     try await managed(
       "POST", "keys/add",
       OperatorMessages.KeyRequest(
-        container: container ?? self.container, name: "script", publicKey: try key.publicKey.pem()))
+        container: container ?? self.container, environment: environment, name: "script",
+        publicKey: try key.publicKey.pem()))
   }
 
   // MARK: Requests with other credentials

@@ -32,6 +32,28 @@ import VirgaWire
     #expect(refused.text.contains("ACCESS_DENIED"), "another key is another user")
   }
 
+  @Test func keyBelongsToOneEnvironment() async throws {
+    let world = try await FrontWorld()
+    let key = try SigningKey.generate()
+    let (test, real) = (try await world.register(key), try await world.register(key, environment: .production))
+    #expect(test.environment == .development && real.environment == .production)
+    #expect(test.id != real.id && test.user != real.user)
+    #expect(try await world.register(key, environment: .production) == real)
+    func status(_ id: String, in environment: VirgaModel.Environment) async throws -> Int {
+      let endpoint = Endpoint(
+        container: world.container, environment: environment, scope: .public, operation: .zonesList)
+      let signature = try SignedRequest.headers(
+        keyID: id, key: key, target: endpoint.path, body: [], now: world.clock.now)
+      return try await world.send(
+        "POST", endpoint.path, headers: signature.map { ($0.name, $0.value) }, session: ""
+      ).status
+    }
+    #expect(try await status(test.id, in: .development) == 200)
+    #expect(try await status(real.id, in: .production) == 200)
+    #expect(try await status(test.id, in: .production) == 401)
+    #expect(try await status(real.id, in: .development) == 401)
+  }
+
   @Test func getIsSignedWithoutAHash() async throws {
     let world = try await FrontWorld()
     let key = try SigningKey.generate()

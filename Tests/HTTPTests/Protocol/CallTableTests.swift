@@ -100,7 +100,8 @@ import VirgaWire
       webToken = "158__54__" + String(repeating: "A", count: 100)
       let now = front.clock.now
       let token = WebToken(
-        account: "account-phone", device: "device-phone", container: front.container, expires: now + .seconds(600))
+        account: "account-phone", device: "device-phone", container: front.container, expires: now + .seconds(600),
+        apiToken: SHA256.hexDigest(of: apiToken))
       let digest = SHA256.hexDigest(of: webToken)
       try await front.store.write { try Accounts().putWebToken(digest: digest, token, in: $0, now: now) }
     }

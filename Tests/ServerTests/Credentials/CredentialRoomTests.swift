@@ -9,7 +9,8 @@ struct CredentialRoomTests {
 
   private static func token(of container: String, for account: AccountID, in transaction: any WriteTransaction) throws {
     _ = try Credentials().shareToken(
-      of: ContainerID(container), for: account, digest: { "\(container) \($0)" }, in: transaction, now: now)
+      of: ContainerID(container), in: .development, for: account, digest: { "\(container) \($0)" },
+      transaction: transaction, now: now)
   }
 
   @Test func anAccountsContainersLeaveTheOperatorsTokensAlone() throws {
@@ -35,7 +36,7 @@ struct CredentialRoomTests {
       for number in 0...Limits.apiTokensMax {
         try Self.token(of: "c\(number)", for: AccountID("a\(number / 100)"), in: transaction)
       }
-      try Credentials().add(APIToken(container: "iCloud.test"), digest: "d", in: transaction)
+      try Credentials().add(APIToken(container: "iCloud.test", environment: .development), digest: "d", in: transaction)
       #expect(try Credentials().token(digest: "d", in: transaction) != nil)
     }
   }

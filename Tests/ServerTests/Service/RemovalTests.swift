@@ -28,11 +28,12 @@ import VirgaWire
         try accounts.putWebToken(digest: "web-\(name)", token, in: transaction, now: now)
       }
       for digest in ["kept", "revoked"] {
-        try credentials.add(APIToken(container: notes), digest: digest, in: transaction)
+        try credentials.add(APIToken(container: notes, environment: .development), digest: digest, in: transaction)
       }
-      _ = try credentials.shareToken(of: notes, for: "home", digest: { "own-\($0)" }, in: transaction, now: now)
+      _ = try credentials.shareToken(
+        of: notes, in: .development, for: "home", digest: { "own-\($0)" }, transaction: transaction, now: now)
       for id in ["key-1", "key-2"] {
-        let key = ServerKey(id: id, container: notes, name: id, publicKey: [2], created: now)
+        let key = ServerKey(id: id, container: notes, environment: .development, name: id, publicKey: [2], created: now)
         _ = try credentials.add(key, in: transaction)
       }
       for code in ["used", "unused"] {
@@ -76,7 +77,8 @@ import VirgaWire
       #expect(try credentials.tokens(of: nil, in: transaction).map(\.digest) == ["kept"])
       // The next one that devices are given is another.
       #expect(
-        try credentials.shareToken(of: "iCloud.test", for: "home", digest: { "own-\($0)" }, in: transaction, now: now)
+        try credentials.shareToken(
+          of: "iCloud.test", in: .development, for: "home", digest: { "own-\($0)" }, transaction: transaction, now: now)
           == 1)
       #expect(try credentials.keys(of: nil, in: transaction).map(\.id) == ["key-1"])
       #expect(try transaction.entity(.invitation, key: "used") == nil)
