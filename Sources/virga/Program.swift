@@ -35,6 +35,8 @@ enum Program {
       tokens               list, create and revoke API tokens
       keys                 list, add and remove server-to-server keys
       users                list accounts, devices and users; show and give roles
+      operator token       print the operator's token, for a monitor
+      faults               show, set or clear what goes wrong on purpose
       export USER FOLDER   write everything of one person as JSON and files
       import FOLDER        save what was exported for a person
       erase USER           erase everything of one person
@@ -72,6 +74,8 @@ enum Program {
     case "tokens": try await TokensCommand.run(rest)
     case "keys": try await KeysCommand.run(rest)
     case "users": try await UsersCommand.run(rest)
+    case "operator": try await OperatorTokenCommand.run(rest)
+    case "faults": try await FaultsCommand.run(rest)
     case "export": try await ExportCommand.run(rest)
     case "import": try await ImportCommand.run(rest)
     case "erase": try await EraseCommand.run(rest)

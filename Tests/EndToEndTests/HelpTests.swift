@@ -9,7 +9,7 @@ import Testing
     "records put", "records delete", "records history", "records restore", "zones list", "zones create", "zones delete",
     "stats", "backup", "restore",
     "tokens list", "tokens create", "tokens revoke", "keys list", "keys add", "keys remove", "users list",
-    "users roles", "export",
+    "users roles", "operator token", "faults show", "faults set", "faults clear", "export",
     "import", "erase",
   ]
 

@@ -162,10 +162,13 @@ import Testing
   @Test func aServerWithATokenWantsIt() async throws {
     let token = ["VIRGA_OPERATOR_TOKEN": "0123456789abcdef0123"]
     let server = try await ServerProcess(options: ["--ephemeral"], environment: token)
-    let refused = try await run(server, "export")
+    // Another user of the machine does not find it.
+    let elsewhere = ["XDG_STATE_HOME": server.folder.path + "/other"]
+    let refused = try await run(server, "export", environment: elsewhere)
     #expect(refused.code == 77)
-    #expect(refused.errors.contains("it needs the operator's token"))
-    #expect(try await run(server, "export", environment: token).code == 0)
+    #expect(refused.errors.contains("or its operator's token in $VIRGA_OPERATOR_TOKEN"), "\(refused.errors)")
+    #expect(try await run(server, "export").code == 0, "its own user does")
+    #expect(try await run(server, "export", environment: token.merging(elsewhere) { $1 }).code == 0)
     #expect(try await run(server, "export", environment: ["VIRGA_OPERATOR_TOKEN": "another"]).code == 77)
     let short = try await ProgramRun.run(
       ["serve", "--ephemeral", "--port", "0"], environment: ["VIRGA_OPERATOR_TOKEN": "short"])

@@ -26,6 +26,8 @@ package struct HTTPConfiguration: Sendable {
   package var connectionsPerAddressMax = 512
   /// Whether the limits of an address also hold for this machine's own addresses, from where a proxy connects.
   package var countsLoopback = false
+  /// The same for the memory of bodies alone: a proxy there has many connections, and says for whom each body is.
+  package var countsLoopbackBodies = false
 
   /// Memory that bodies of requests may take until the requests are answered, beyond the first 64 KB of each; those that
   /// do not fit are told to wait.

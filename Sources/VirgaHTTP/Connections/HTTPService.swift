@@ -13,7 +13,7 @@ final class HTTPService: Sendable {
     self.configuration = configuration
     bodies = BodyMemory(
       max: configuration.bodyMemoryBytesMax, perAddressMax: configuration.bodyMemoryBytesPerAddressMax,
-      countsLoopback: configuration.countsLoopback)
+      countsLoopback: configuration.countsLoopback || configuration.countsLoopbackBodies)
     quota = ConnectionQuota(
       max: connectionsMax, perAddressMax: configuration.connectionsPerAddressMax,
       countsLoopback: configuration.countsLoopback)

@@ -62,6 +62,44 @@ struct SocketAddress {
     return text.hasPrefix("::ffff:") && text.contains(".") ? String(text.dropFirst(7)) : text
   }
 
+  /// An address as the system writes it, of what a proxy or a URL spells in any of its ways, perhaps with a port; `nil` for
+  /// what is no address. It looks at bytes: characters that combine with a comma or a dot are none.
+  static func canonical(_ spelled: some StringProtocol) -> String? { canonical(Array(spelled.utf8)[...]) }
+
+  static func canonical(_ spelled: some Collection<UInt8>) -> String? {
+    var text = Array(spelled)[...]
+    while let byte = text.first, ByteClass.isWhiteSpace(byte) { text.removeFirst() }
+    while let byte = text.last, ByteClass.isWhiteSpace(byte) { text.removeLast() }
+    let colons = text.count { $0 == UInt8(ascii: ":") }
+    if text.first == UInt8(ascii: "[") {
+      guard let end = text.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+      guard isPort(text[(end + 1)...]) else { return nil }
+      text = text[(text.startIndex + 1)..<end]
+      guard text.contains(UInt8(ascii: ":")) else { return nil }
+    } else if colons == 1, let end = text.firstIndex(of: UInt8(ascii: ":")) {
+      guard isPort(text[end...]) else { return nil }
+      text = text[..<end]
+    }
+    guard (2...45).contains(text.count), !text.contains(0) else { return nil }
+    let family = text.contains(UInt8(ascii: ":")) ? AF_INET6 : AF_INET
+    var bytes = [UInt8](repeating: 0, count: 16)
+    guard inet_pton(family, String(decoding: text, as: UTF8.self), &bytes) == 1 else { return nil }
+    if family == AF_INET6, bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]) {
+      return bytes[12...].map { String($0) }.joined(separator: ".")
+    }
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
+      guard let start = buffer.baseAddress,
+        let end = inet_ntop(family, bytes, start, socklen_t(buffer.count))
+      else { return nil }
+      return String(cString: end)
+    }
+  }
+
+  /// Whether it is nothing, or a colon and digits.
+  private static func isPort(_ text: ArraySlice<UInt8>) -> Bool {
+    text.isEmpty || text.first == UInt8(ascii: ":") && text.count > 1 && text.dropFirst().allSatisfy(ByteClass.isDigit)
+  }
+
   /// What stands for an address where connections, requests and guesses of one are counted: of IPv6 the network of 64
   /// bits, since whoever has one address there has all of its network.
   static func counted(_ text: String) -> String {

@@ -9,6 +9,7 @@ import VirgaWire
 /// for polls to time out and for what nobody needs any more to be removed.
 package final class Front: HTTPHandler {
   let configuration: FrontConfiguration
+  let names: ServedNames
   let store: any Store
   let service: Service
   package let authenticator: Authenticator
@@ -27,6 +28,7 @@ package final class Front: HTTPHandler {
     store: any Store, secrets: ServerSecrets, configuration: FrontConfiguration
   ) throws(AssetFolderError) {
     self.configuration = configuration
+    names = configuration.names ?? ServedNames(baseURL: configuration.baseURL)
     service = Service(quotas: configuration.quotas)
     self.store = store
     self.secrets = secrets
@@ -52,6 +54,7 @@ package final class Front: HTTPHandler {
   // MARK: HTTPHandler
 
   package func bodyPlan(for head: HTTPRequestHead) -> BodyPlan {
+    if let refusal = refusal(ofPlace: head) { return .refuse(refusal) }
     // Nearly all requests are calls; what they ask for is told apart once, when they are answered.
     if Route.isBelowCalls(head.target) { return .buffer(limit: Limits.requestBytesMax) }
     switch Route(head) {
@@ -71,6 +74,24 @@ package final class Front: HTTPHandler {
     case .download, .push, .share, .health, .metrics, .preflight, .wrongMethod, .notFound, .malformed:
       return .buffer(limit: 65_536)
     }
+  }
+
+  /// Refuses what came under another name than the server's, or from elsewhere to a server that is for its own machine.
+  private func refusal(ofPlace head: HTTPRequestHead) -> HTTPResponse? {
+    guard names.serves(host: head.headers["Host"]) else {
+      // A monitor asks a public server by its address.
+      if names.isPublic, Route(head) == .health { return nil }
+      return failure(
+        ServiceError(
+          .accessDenied,
+          "this server does not answer to the name of this address; whoever runs it says its name with --base-url"))
+    }
+    guard !names.isPublic, head.isForwarded else { return nil }
+    return failure(
+      ServiceError(
+        .accessDenied,
+        "this server is for its own machine, and a proxy sent this from elsewhere; whoever runs it starts it with "
+          + "--base-url and the address that clients use"))
   }
 
   package func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -106,7 +127,7 @@ package final class Front: HTTPHandler {
     case .schema(let call): return await schema(call, request)
     case .management(let name): return await manage(name, request)
     case .credentials:
-      do { try await checkOperator(request) } catch { return .failure(error) }
+      do { try checkOperator(request.head) } catch { return .failure(error) }
       return await credentials.respond(to: request)
     case .upload(let ticket): return await upload(ticket: ticket, request)
     case .download(let name): return await download(name, request.head)
@@ -205,7 +226,7 @@ package final class Front: HTTPHandler {
   }
 
   private func metricsAnswer(_ request: HTTPRequest) -> HTTPResponse {
-    do throws(ServiceError) { try checkMonitor(request) } catch { return failure(error) }
+    do throws(ServiceError) { try checkMonitor(request.head) } catch { return failure(error) }
     return HTTPResponse(
       status: 200, headers: HTTPHeaders([("Content-Type", "text/plain; version=0.0.4; charset=utf-8")]),
       body: .bytes(Array(metrics.text().utf8)))

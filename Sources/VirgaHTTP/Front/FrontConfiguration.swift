@@ -10,8 +10,10 @@ package struct FrontConfiguration: Sendable {
   package var containers: Set<ContainerID>?
   /// Where clients reach the server, without a slash at the end; `nil` takes each request's `Host`.
   package var baseURL: String?
+  /// The names that it answers to; `nil` for the machine's own and that of `baseURL`.
+  package var names: ServedNames?
   package var policy: EnrolmentPolicy
-  /// What the server's operator shows to be known as such; `nil` takes any device that asks from this machine.
+  /// What the server's operator may show to be known as such, besides the token that the server's key makes.
   package var operatorToken: String?
   package var now: @Sendable () -> Timestamp
   /// Gives each request its own dice.

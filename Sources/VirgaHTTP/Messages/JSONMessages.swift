@@ -18,14 +18,18 @@ extension HTTPRequest {
   }
 
   /// Whose requests and guesses are counted. A proxy on this machine says for whom it asks; nobody else is believed.
-  /// What the proxy adds comes last, in the client's own field or in one after it.
-  var callerAddress: String { SocketAddress.counted(callerText) }
+  /// What the proxy adds comes last, in the client's own field or in one after it. What is no address there counts as the
+  /// proxy itself, so that nobody chooses whose count they add to.
+  var callerAddress: String { SocketAddress.counted(forwardedAddress ?? clientAddress) }
 
-  private var callerText: String {
-    guard clientAddress == "127.0.0.1" || clientAddress == "::1",
-      let forwarded = head.headers.last(named: "X-Forwarded-For")
-    else { return clientAddress }
-    return forwarded.split(separator: ",").last.map { String($0.filter { !$0.isWhitespace }) } ?? clientAddress
+  private var forwardedAddress: String? {
+    guard SocketAddress.isLoopback(clientAddress), let field = head.headers.last(named: "X-Forwarded-For") else {
+      return nil
+    }
+    // Bytes: to a `String` a comma and a combining character behind it would be one character, and no comma.
+    let bytes = field.utf8
+    let last = bytes.lastIndex(of: UInt8(ascii: ",")).map { bytes[bytes.index(after: $0)...] } ?? bytes[...]
+    return SocketAddress.canonical(last)
   }
 }
 

@@ -32,7 +32,7 @@ extension Front {
   func schema(_ call: SchemaCall, _ request: HTTPRequest) async -> HTTPResponse {
     let uuid = makeUUID()
     do {
-      try await checkOperator(request)
+      try checkOperator(request.head)
       let query = QueryParameters(of: request.head)
       let container = ContainerID(query["container"] ?? "")
       if let objection = NameRule.container.objection(to: container.rawValue) {

@@ -2,7 +2,7 @@
 enum CommandExamples {
   static let all: [String: [String]] = [
     "virga serve": [
-      "virga serve", "virga serve --host 0.0.0.0 --base-url https://sync.example --container iCloud.com.example.App",
+      "virga serve", "virga serve --base-url https://sync.example --container iCloud.com.example.App",
       "virga serve --ephemeral --faults faults.json",
     ],
     "virga account show": ["virga account show", "virga account show --json"],
@@ -56,6 +56,16 @@ enum CommandExamples {
       "virga users roles _0a1b… --container iCloud.com.example.App --data virga-data",
       "virga users roles _0a1b… --container iCloud.com.example.App --set Editor,Reviewer --data virga-data",
     ],
+    "virga operator token": [
+      "virga operator token",
+      #"curl -H "Authorization: Bearer $(virga operator token --data virga-data)" http://127.0.0.1:8787/metrics"#,
+    ],
+    "virga faults show": ["virga faults show"],
+    "virga faults set": [
+      "virga faults set faults.json",
+      #"echo '{"faults":[{"when":{"operation":"records/modify","call":1},"do":{"throttle":13}}]}' | virga faults set -"#,
+    ],
+    "virga faults clear": ["virga faults clear"],
     "virga export": ["virga export _0a1b… their-data --data virga-data"],
     "virga import": ["virga import their-data --user 7f2e… --data virga-data"],
     "virga erase": ["virga erase _0a1b… --data virga-data"],

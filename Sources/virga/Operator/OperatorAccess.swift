@@ -21,8 +21,8 @@ struct OperatorAccess: Sendable {
     help: "The server's data folder: a server that uses it is asked with its own key; without one it is opened here.")
   static let options = [dataOption] + OperatorClient.options
   static let notes = """
-    With --data on the server's machine nothing else is needed. Without it the server at --endpoint is asked with the token
-    in $VIRGA_OPERATOR_TOKEN.
+    On the server's machine --data is enough; without it a server that the same user runs at --endpoint is found by itself.
+    Any other server is asked with the token in $VIRGA_OPERATOR_TOKEN.
 
     Exit codes: 0 done · 1 refused or not found · 64 wrong arguments · 65 damaged data · 66 file cannot be read ·
     69 server not reached · 73 folder cannot be used · 74 the disk is full · 76 data of a newer version ·

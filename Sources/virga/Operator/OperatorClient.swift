@@ -4,8 +4,8 @@ import VirgaCloudKit
 import VirgaModel
 import VirgaWire
 
-/// Asks a server what only its operator may: with the operator's token, or with this device's session on the server's
-/// own machine.
+/// Asks a server what only its operator may: with the token in the environment, or with the one that the key in the
+/// server's data folder makes. A server of the same user on this machine is found by itself.
 struct OperatorClient: Sendable {
   /// Names the token, for the server and for who asks it.
   static let tokenVariable = "VIRGA_OPERATOR_TOKEN"
@@ -17,40 +17,74 @@ struct OperatorClient: Sendable {
     CommandSpec.Option(name: "--home", value: "DIR", help: "The device's home. Default: $VIRGA_HOME, then ~/.virga."),
   ]
 
+  /// Where the server is, and the token to show.
+  private struct Place: Sendable {
+    var endpoint: String
+    var token: String
+  }
+
+  private let place: Place?
+  /// Where a server is to be found that runs on this machine.
   let endpoint: String
-  private let home: VirgaHome
-  private let token: String?
 
   init(_ arguments: Arguments) throws {
     let environment = ProcessInfo.processInfo.environment
-    home = arguments.value("--home").map(VirgaHome.init(path:)) ?? VirgaHome(environment: environment)
+    let home = arguments.value("--home").map(VirgaHome.init(path:)) ?? VirgaHome(environment: environment)
     let given = arguments.value("--endpoint").map { ["VIRGA_ENDPOINT": $0] }
     do { endpoint = try Failure.endpoint(of: home, environment: given ?? environment) } catch {
       throw AccountCommand.failure(error, endpoint: "")
     }
-    token = environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
+    let token = environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
+    place = token.map { [endpoint] in Place(endpoint: endpoint, token: $0) }
   }
 
   /// Reaches the server that uses a data folder, with the token that the folder's key makes. What answers must first
   /// prove that it has that key: the token would be good for nothing else, but is nobody else's business.
   init(_ arguments: Arguments, serverOf folder: String) async throws {
-    home = VirgaHome(environment: [:])
     let secrets = try Storage.existingSecrets(of: folder)
-    token = secrets.operatorToken
     do throws(SecureFileError) {
       if let given = arguments.value("--endpoint") {
-        endpoint = try home.endpoint(environment: ["VIRGA_ENDPOINT": given])
+        endpoint = try VirgaHome(environment: [:]).endpoint(environment: ["VIRGA_ENDPOINT": given])
       } else {
         endpoint = try RunningServer.read(from: folder)?.endpoint ?? VirgaHome.defaultEndpoint
       }
     } catch {
       throw Failure(.badConfiguration, error.description)
     }
-    try await checkServer(of: folder, secrets)
+    place = Place(endpoint: endpoint, token: secrets.operatorToken)
+    try await Self.check(endpoint, isServerOf: folder, secrets)
   }
 
-  private func checkServer(of folder: String, _ secrets: ServerSecrets) async throws {
+  /// The token with which the server is asked.
+  func token() async throws -> String { try await found().token }
+
+  /// The place that was named, or that of the server which this user runs at the endpoint.
+  private func found() async throws -> Place {
+    if let place { return place }
+    guard let server = RunningServer.find(at: endpoint), let folder = server.folder,
+      let secrets = try? ServerSecrets.read(from: folder)
+    else {
+      // Nothing to be asked is another trouble than not to be the one who may ask.
+      _ = try await Self.identity(at: endpoint, nonce: Hex.encode(SystemRandom.bytes(16)))
+      throw Failure(
+        .noPermission,
+        "no server of this user is known at \(endpoint): give --data with the server's folder on its own machine, or its "
+          + "operator's token in $\(Self.tokenVariable)")
+    }
+    try await Self.check(server.endpoint, isServerOf: folder, secrets)
+    return Place(endpoint: server.endpoint, token: secrets.operatorToken)
+  }
+
+  private static func check(_ endpoint: String, isServerOf folder: String, _ secrets: ServerSecrets) async throws {
     let nonce = Hex.encode(SystemRandom.bytes(16))
+    guard let identity = try await identity(at: endpoint, nonce: nonce), secrets.verifies(identity.proof, of: nonce, for: .identity) else {
+      throw Failure(
+        .unavailable, "what answers at \(endpoint) is not the server that uses \(folder); name its --endpoint")
+    }
+  }
+
+  /// What answers at an address says of itself; `nil` if it is no server of this kind.
+  private static func identity(at endpoint: String, nonce: String) async throws -> AccountMessages.Identity? {
     let answer: (status: Int, body: [UInt8])
     do {
       answer = try await CurlAccountTransport(endpoint: endpoint)
@@ -58,26 +92,25 @@ struct OperatorClient: Sendable {
     } catch {
       throw AccountCommand.failure(error, endpoint: endpoint)
     }
-    let identity = try? JSONDecoder().decode(AccountMessages.Identity.self, from: Data(answer.body))
-    guard answer.status == 200, let identity, secrets.verifies(identity.proof, of: nonce, for: .identity) else {
-      throw Failure(
-        .unavailable, "what answers at \(endpoint) is not the server that uses \(folder); name its --endpoint")
-    }
+    guard answer.status == 200 else { return nil }
+    return try? JSONDecoder().decode(AccountMessages.Identity.self, from: Data(answer.body))
   }
 
   /// Sends a request and gives the body of its answer.
   func send(_ method: String, _ path: String, query: [(name: String, value: String)], body: [UInt8] = []) async throws
     -> [UInt8]
   {
+    let place = try await found()
     do {
-      let transport = CurlAccountTransport(endpoint: endpoint)
+      let transport = CurlAccountTransport(endpoint: place.endpoint)
       let parameters = query.map { "\($0.name)=\($0.value.percentEncodedPathSegment)" }.joined(separator: "&")
       let answer = try await transport.send(
-        method: method, path: "/virga/1/\(path)?\(parameters)", headers: try await credentials(transport), body: body)
+        method: method, path: "/virga/1/\(path)?\(parameters)",
+        headers: [(name: "X-Virga-Operator", value: place.token)], body: body)
       guard answer.status == 200 else { throw failure(answer.status, answer.body) }
       return answer.body
     } catch {
-      throw AccountCommand.failure(error, endpoint: endpoint)
+      throw AccountCommand.failure(error, endpoint: place.endpoint)
     }
   }
 
@@ -85,22 +118,15 @@ struct OperatorClient: Sendable {
   func upload(_ path: String, to target: String) async throws -> (status: Int, body: [UInt8]) {
     let source: FileSource
     do { source = try FileSource(path: path) } catch { throw Failure(.damaged, "\(path) cannot be read") }
-    var request = TransportRequest(method: "POST", url: endpoint + target)
+    let place = try await found()
+    var request = TransportRequest(method: "POST", url: place.endpoint + target)
     request.body = .file(source)
     do {
       let answer = try await CurlTransport().send(request)
       return (answer.status, answer.body)
     } catch {
-      throw AccountCommand.failure(error, endpoint: endpoint)
+      throw AccountCommand.failure(error, endpoint: place.endpoint)
     }
-  }
-
-  private func credentials(_ transport: CurlAccountTransport) async throws -> [(name: String, value: String)] {
-    if let token { return [(name: "X-Virga-Operator", value: token)] }
-    let client = AccountClient(
-      home: home, endpoint: endpoint, transport: transport, deviceName: VirgaCloudKit.Service.hostName,
-      now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
-    return [(name: "X-Virga-Session", value: try await client.session().token)]
   }
 
   private func failure(_ status: Int, _ body: [UInt8]) -> Failure {
@@ -109,9 +135,6 @@ struct OperatorClient: Sendable {
     }
     let error = ServiceError(decoding: body, status: status)
     switch status {
-    case 403 where token == nil:
-      return Failure(
-        .noPermission, "\(error.reason) (in $\(Self.tokenVariable), or give --data on the server's own machine)")
     case 401, 403, 421: return Failure(.noPermission, error.reason)
     case 429, 503: return Failure(.unavailable, error.reason)
     default: return Failure(.failed, error.reason)

@@ -15,8 +15,8 @@ enum SchemaCommand {
   private static let json = Option(name: "--json", value: nil, help: "Print the report as JSON, on one line.")
 
   private static let exitCodes = """
-    The server is asked as its operator: with the token in $VIRGA_OPERATOR_TOKEN if it was started with one, else
-    with this device's account from the server's own machine.
+    The server is asked as its operator: with the token in $VIRGA_OPERATOR_TOKEN, or with the one that virga finds by itself
+    for a server of the same user on this machine.
 
     Exit codes: 0 done, valid, the same · 1 refused, not valid, different · 64 wrong arguments · 65 not a text ·
     66 file cannot be read · 69 server not reached · 73 file cannot be written · 77 not the operator

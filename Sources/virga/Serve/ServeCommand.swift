@@ -25,6 +25,7 @@ enum ServeCommand {
     let log = EventLog(format: options.logFormat ?? .text)
     var connections = HTTPConfiguration()
     connections.bodyMemoryBytesMax = options.bodyMemoryBytes
+    connections.countsLoopbackBodies = options.isPublic
     let server = HTTPServer(
       handler: options.logFormat == nil ? front : RequestLog(handler: front, log: log), configuration: connections)
     front.metrics.add { server.counters.readings + storage.readings }
@@ -33,13 +34,21 @@ enum ServeCommand {
     do { firstCode = try await front.accounts.codeForFirstAccount() } catch {
       throw Failure(.internalError, "the accounts cannot be read: \(error)")
     }
-    if case .folder = options.data {
-      try RunningServer(endpoint: localURL(host: options.host, port: port)).write(to: storage.folder)
+    let running = RunningServer(
+      endpoint: localURL(host: options.host, port: port), folder: storage.folder, baseURL: options.baseURL)
+    try running.write(to: storage.folder)
+    let isListed = running.enlist()
+    defer {
+      running.delist()
+      RunningServer.remove(from: storage.folder)
     }
-    defer { RunningServer.remove(from: storage.folder) }
-    announce(options, storage, url: url(host: options.host, port: port), firstCode: firstCode)
+    let greeting = ServeGreeting(
+      options: options, storage: storage, url: options.url(port: port), firstCode: firstCode, isListed: isListed)
+    Terminal.announce(greeting.text)
 
     let housekeeping = Task { await front.run() }
+    let check = Task { await StartCheck(options, port: port)?.run(on: front, log: log) }
+    defer { check.cancel() }
     let signal = await signals.first()
     Terminal.complain("\(signal): finishing what is under way")
     housekeeping.cancel()
@@ -53,6 +62,7 @@ enum ServeCommand {
       now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
     configuration.containers = options.containers.isEmpty ? nil : Set(options.containers)
     configuration.baseURL = options.baseURL
+    configuration.names = options.names
     configuration.quotas = options.quotas
     configuration.userRate = options.userRate
     configuration.addressRate = options.addressRate
@@ -106,52 +116,12 @@ enum ServeCommand {
     }
   }
 
-  private static func url(host: String, port: UInt16) -> String {
-    // An address that stands for all addresses is none that a client could use.
-    let name = host == "0.0.0.0" || host == "::" ? VirgaCloudKit.Service.hostName : host
-    return name.contains(":") ? "http://[\(name)]:\(port)" : "http://\(name):\(port)"
-  }
-
   /// Where programs of this machine reach it.
   private static func localURL(host: String, port: UInt16) -> String {
     switch host {
-    case "0.0.0.0": url(host: "127.0.0.1", port: port)
-    case "::": url(host: "::1", port: port)
-    default: url(host: host, port: port)
+    case "0.0.0.0": ServeOptions.url(host: "127.0.0.1", port: port)
+    case "::": ServeOptions.url(host: "::1", port: port)
+    default: ServeOptions.url(host: host, port: port)
     }
-  }
-
-  private static func announce(_ options: ServeOptions, _ storage: Storage, url: String, firstCode: String?) {
-    let accounts =
-      switch options.policy {
-      case .open: "open to everybody who reaches the address"
-      case .invite: "with a code only"
-      case .closed: "none"
-      }
-    let endpoint = url == VirgaHome.defaultEndpoint ? "" : " --endpoint \(options.baseURL ?? url)"
-    let container = options.containers.first?.rawValue ?? "iCloud.com.example.App"
-    var lines = [
-      "Virga \(Program.version) serves \(url)",
-      "  Data:         \(storage.description)",
-      "  New accounts: \(accounts)",
-    ]
-    if let base = options.baseURL { lines.append("  Clients use:  \(base)") }
-    if !options.containers.isEmpty {
-      lines.append("  Containers:   \(options.containers.map(\.rawValue).joined(separator: ", "))")
-    }
-    lines.append("Try next:")
-    if let firstCode {
-      lines.append("  virga account join \(firstCode)\(endpoint)    (makes the first account)")
-    }
-    switch (options.policy, options.data) {
-    case (.closed, .folder(let folder)):
-      lines.append("  virga users list --data \(folder)    (who has an account)")
-    case (.closed, .memory):
-      lines.append("  curl \(url)/healthz    (nobody has an account, and none can be made)")
-    default:
-      if firstCode == nil { lines.append("  virga account show\(endpoint)") }
-      lines.append("  virga account token --container \(container)\(endpoint)")
-    }
-    Terminal.announce(lines.joined(separator: "\n"))
   }
 }

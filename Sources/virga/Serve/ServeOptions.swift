@@ -1,4 +1,6 @@
 import Foundation
+import VirgaCloudKit
+import VirgaHTTP
 import VirgaModel
 import VirgaServer
 
@@ -49,10 +51,11 @@ struct ServeOptions: Sendable {
       .init(
         name: "--enrolment", value: "POLICY",
         help: "Who may make a new account: open (anybody), invite (with a code), closed (nobody).\n"
-          + "Default: open on loopback, else invite."),
+          + "Default: open on a server for this machine only, else invite."),
       .init(
         name: "--base-url", value: "URL",
-        help: "Where clients reach the server, if a proxy stands before it. Default: host and port."),
+        help: "Where clients reach the server, such as a proxy before it. The server answers to that name and to this\n"
+          + "machine's own, and to no other. Default: host and port."),
       .init(
         name: "--faults", value: "FILE",
         help: "Let things go wrong on purpose, in the development environment only; see docs/faults.md."),
@@ -68,10 +71,10 @@ struct ServeOptions: Sendable {
       .init(
         name: "--user-rate", value: "N[:BURST]",
         help: "Requests a second of one user, and at once; more are told to wait. 'off' for no limit.\n"
-          + "Default: off on loopback, else 50:500."),
+          + "Default: off on a server for this machine only, else 50:500."),
       .init(
         name: "--address-rate", value: "N[:BURST]",
-        help: "The same for one address. Default: off on loopback, else 200:2000."),
+        help: "The same for one address. Default: off on a server for this machine only, else 200:2000."),
       .init(
         name: "--body-memory", value: "BYTES",
         help: "Memory that large bodies under way may take, a quarter of it those of one address; more are told to\n"
@@ -82,10 +85,13 @@ struct ServeOptions: Sendable {
         help: "The same where the user ticks 'keep me signed in'. Default: 14."),
     ],
     notes: """
-      TLS is left to a proxy before the server; it says for whom it asks in X-Forwarded-For.
+      TLS is left to a proxy before the server, which says for whom it asks in X-Forwarded-For: see docs/operating.md. Start
+      the server with --base-url before you put a proxy in front of it. Without it, and on a loopback address, the server is
+      for this machine only: it answers to localhost, 127.0.0.1 and [::1], and refuses what a proxy forwards.
 
-      Schemas and faults are managed by whoever has the token in $VIRGA_OPERATOR_TOKEN, which the server reads when it starts;
-      without one, by the devices that ask from the server's own machine.
+      Schemas, faults, metrics and people's data are for who has the operator's token: the one that the key in the data folder
+      makes, which virga finds by itself on this machine, or one of your own in $VIRGA_OPERATOR_TOKEN, which the server
+      reads when it starts.
 
       Exit codes:
          0  stopped by a signal
@@ -134,11 +140,6 @@ struct ServeOptions: Sendable {
       if let objection = NameRule.container.objection(to: text) { throw .usage(name, "--container \(objection)") }
       containers.append(ContainerID(text))
     }
-    userRate = try Self.rate(
-      "--user-rate", arguments, default: isLoopback ? nil : Rate(perSecond: 50, burst: 500))
-    addressRate = try Self.rate(
-      "--address-rate", arguments, default: isLoopback ? nil : Rate(perSecond: 200, burst: 2_000))
-    policy = try arguments.choice("--enrolment") ?? (isLoopback ? .open : .invite)
     if var url = arguments.value("--base-url") {
       guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
         throw .usage(name, "--base-url begins with http:// or https://, not \(url)")
@@ -149,6 +150,11 @@ struct ServeOptions: Sendable {
       while url.hasSuffix("/") { url.removeLast() }
       baseURL = url
     }
+    userRate = try Self.rate(
+      "--user-rate", arguments, default: isPublic ? Rate(perSecond: 50, burst: 500) : nil)
+    addressRate = try Self.rate(
+      "--address-rate", arguments, default: isPublic ? Rate(perSecond: 200, burst: 2_000) : nil)
+    policy = try arguments.choice("--enrolment") ?? (isPublic ? .invite : .open)
   }
 
   private static func rate(_ option: String, _ arguments: Arguments, default usual: Rate?) throws(Failure) -> Rate? {
@@ -176,6 +182,18 @@ struct ServeOptions: Sendable {
     return bytes
   }
 
-  /// Whether only this machine reaches the server.
-  var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+  /// The names that the server answers to.
+  var names: ServedNames { ServedNames(baseURL: baseURL, host: reachableHost) }
+
+  /// Whether it is meant for more than this machine: then nobody is local, wherever they seem to ask from.
+  var isPublic: Bool { names.isPublic }
+
+  /// An address that stands for all addresses is none that a client could use: the machine's name is.
+  var reachableHost: String { host == "0.0.0.0" || host == "::" ? VirgaCloudKit.Service.hostName : host }
+
+  func url(port: UInt16) -> String { Self.url(host: reachableHost, port: port) }
+
+  static func url(host: String, port: UInt16) -> String {
+    host.contains(":") ? "http://[\(host)]:\(port)" : "http://\(host):\(port)"
+  }
 }

@@ -20,7 +20,6 @@ struct Storage: Sendable {
     switch data {
     case .memory:
       store = MemoryStore()
-      secrets = .random()
       database = nil
       // Assets are files even then: they may be larger than memory.
       folder = FileManager.default.temporaryDirectory.path + "/virga-\(UUID().uuidString)"
@@ -30,6 +29,8 @@ struct Storage: Sendable {
       } catch {
         throw Failure(.unwritable, "cannot create \(folder) for assets")
       }
+      // The key lies there for as long as the server runs: its user's commands make the operator's token of it.
+      do { secrets = try ServerSecrets.load(from: folder) } catch { throw Self.failure(error) }
     case .folder(let path):
       try Self.check(path)
       let database: SQLiteStore

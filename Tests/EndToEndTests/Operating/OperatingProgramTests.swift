@@ -145,11 +145,14 @@ import Testing
 
   @Test func aDeviceIsNotTheOperatorOfPeoplesData() async throws {
     let server = try await ServerProcess()
-    let end = try await ProgramRun.run([
+    let words = [
       "zones", "list", "--container", "iCloud.a", "--user", try await account(server), "--endpoint", server.endpoint,
       "--home", "\(server.folder.path)/home",
-    ])
-    #expect(end.code == 77)
+    ]
+    // Who cannot read the server's folder, such as another user, has nothing but a device.
+    let end = try await ProgramRun.run(words, environment: ["XDG_STATE_HOME": server.folder.path + "/other"])
+    #expect(end.code == 77 && end.errors.contains("no server of this user is known at \(server.endpoint)"))
+    #expect(try await ProgramRun.run(words).code == 0, "its own user needs nothing else")
   }
 
   @Test func logsNameRequestsAndHoldNoData() async throws {
@@ -178,7 +181,12 @@ import Testing
     let server = try await ServerProcess()
     let client = try await WebService(server, home: "home")
     _ = try client.call("zones/list")
-    let text = try RawConnection(port: server.port).request(requestBytes("GET", "/metrics")).text
+    let connection = try RawConnection(port: server.port)
+    #expect(try connection.request(requestBytes("GET", "/metrics")).status == 403)
+    let token = try await ProgramRun.run(["operator", "token", "--endpoint", server.endpoint]).output
+    #expect(try await ProgramRun.run(["operator", "token", "--data", server.data]).output == token)
+    let bearer = "Authorization: Bearer \(token.trimmingCharacters(in: .newlines))\r\n"
+    let text = try connection.request(requestBytes("GET", "/metrics", headers: bearer)).text
     for line in [
       #"virga_answers_total{operation="zones/list",status="2xx"} 1"#, "virga_polls_parked 0",
       "virga_store_writes_waiting 0", "# TYPE virga_answer_seconds histogram",

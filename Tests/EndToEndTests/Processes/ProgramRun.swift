@@ -21,6 +21,9 @@ final class ProgramRun: Sendable {
   private static let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
     .deletingLastPathComponent()
   static var path: String { folder.appendingPathComponent("virga").path }
+  /// Where servers note how the operator's commands find them.
+  static var state: String { stateFolder.path }
+  private static let stateFolder = FolderUntilExit()
 
   let process: pid_t
   private let input: Mutex<Int32>
@@ -30,7 +33,9 @@ final class ProgramRun: Sendable {
 
   /// - Parameter program: Another one than `virga`.
   init(_ arguments: [String], program: String = "virga", environment: [String: String] = [:]) throws {
-    var variables = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"]
+    var variables = [
+      "PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8", "XDG_STATE_HOME": Self.state,
+    ]
     for name in ["LD_LIBRARY_PATH", "LLVM_PROFILE_FILE", "TSAN_OPTIONS", "ASAN_OPTIONS"] {
       variables[name] = ProcessInfo.processInfo.environment[name]
     }
@@ -103,6 +108,9 @@ final class ProgramRun: Sendable {
 
   func signal(_ number: Int32) { Glibc.kill(process, number) }
 
+  /// What it has complained of until now.
+  var errorsSoFar: String { errors.text }
+
   /// Waits until standard output matches, and gives the match.
   /// - Throws: If it ends before.
   @discardableResult
@@ -130,6 +138,18 @@ final class ProgramRun: Sendable {
     let run = try ProgramRun(arguments, program: program, environment: environment)
     run.closeInput()
     return await run.end()
+  }
+}
+
+/// A folder that the tests of this process share.
+private struct FolderUntilExit {
+  let path = FileManager.default.temporaryDirectory.path + "/virga-test-state-\(getpid())"
+
+  init() {
+    atexit {
+      try? FileManager.default.removeItem(
+        atPath: FileManager.default.temporaryDirectory.path + "/virga-test-state-\(getpid())")
+    }
   }
 }
 
@@ -209,6 +229,8 @@ private final class Collected: Sendable {
       }
     }
   }
+
+  var text: String { state.withLock { String(decoding: $0.bytes, as: UTF8.self) } }
 
   func all() async -> String {
     let nothing: Void? = await first { _ in nil }

@@ -158,7 +158,7 @@ import VirgaWire
     let client = SocketClient(port: port)
     let body = #"{"operations":[{"operationType":"create","zone":{"zoneID":"Kept"}}]}"#
     client.send(
-      "POST \(world.path(.zonesModify)) HTTP/1.1\r\nHost: a\r\nX-Virga-Session: \(world.session)\r\n"
+      "POST \(world.path(.zonesModify)) HTTP/1.1\r\nHost: localhost\r\nX-Virga-Session: \(world.session)\r\n"
         + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
     #expect(client.answer() == nil)
     _ = try await manage(world, "DELETE")

@@ -13,7 +13,8 @@ import VirgaWire
     _ = try await world.call(.zonesList, "{}")
     _ = try await world.call(.zonesList, "{}", session: "wrong")
     world.front.metrics.add { [.init("virga_test", .gauge, "A number.", 7)] }
-    let answer = try await world.send("GET", "/metrics", headers: here)
+    let operatorToken = world.front.secrets.operatorToken
+    let answer = try await world.send("GET", "/metrics", headers: here + [("X-Virga-Operator", operatorToken)])
     #expect(answer.headers["Content-Type"]?.hasPrefix("text/plain; version=0.0.4") == true)
     for line in [
       #"virga_answers_total{operation="zones/list",status="2xx"} 1"#,
@@ -27,8 +28,12 @@ import VirgaWire
 
   @Test func strangersDoNotSeeTheMetrics() async throws {
     let open = try await FrontWorld()
-    #expect(try await open.send("GET", "/metrics", headers: [("Host", "server.example")]).status == 403)
-    #expect(try await open.send("GET", "/metrics", headers: here + [("X-Forwarded-For", "1.2.3.4")]).status == 403)
+    for headers in [[], here, [("Host", "server.example")], here + [("X-Forwarded-For", "1.2.3.4")]] {
+      #expect(try await open.send("GET", "/metrics", headers: headers, session: open.session).status == 403)
+    }
+    let own = open.front.secrets.operatorToken
+    #expect(try await open.send("GET", "/metrics", headers: [("Authorization", "Bearer \(own)")]).status == 200)
+    #expect(try await open.send("GET", "/metrics", headers: [("Authorization", "Bearer x\(own)")]).status == 403)
     #expect(try await open.send("POST", "/metrics", headers: here).status == 405)
     let token = token
     let guarded = try await FrontWorld { $0.operatorToken = token }

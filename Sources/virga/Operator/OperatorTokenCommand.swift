@@ -1,0 +1,42 @@
+import Foundation
+import VirgaAuth
+
+/// `virga operator token`: the token for programs that manage a server without `virga`, such as a monitor.
+enum OperatorTokenCommand {
+  private static let token = CommandSpec(
+    name: "virga operator token",
+    summary: "Prints the operator's token of a server on this machine: the one that the key in its data folder makes.",
+    options: OperatorAccess.options,
+    notes: """
+      It goes into the header X-Virga-Operator, or for /metrics after "Bearer " into Authorization. Who has it may read and
+      change everything on the server: keep it as safe as the data folder.
+
+      \(OperatorAccess.notes)
+      """)
+
+  private static let help = """
+    What only the operator of a server has.
+
+    Usage: virga operator token
+
+    It explains itself with --help.
+    """
+
+  static func run(_ words: [String]) async throws {
+    switch words.first {
+    case "token":
+      let arguments = try Arguments(Array(words.dropFirst()), for: token)
+      if arguments.wantsHelp { return Terminal.print(token.help) }
+      Terminal.print(try await find(arguments))
+    case "help", "--help", "-h": Terminal.print(help)
+    case nil: throw Failure.usage("virga operator", "a command is missing")
+    case let word?: throw Failure.usage("virga operator", "unknown command \(word)")
+    }
+  }
+
+  private static func find(_ arguments: Arguments) async throws -> String {
+    guard let folder = arguments.value("--data") else { return try await OperatorClient(arguments).token() }
+    try OperatorAccess.checkFolder(folder)
+    return try Storage.existingSecrets(of: folder).operatorToken
+  }
+}

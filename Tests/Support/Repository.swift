@@ -1,0 +1,23 @@
+package import Foundation
+
+/// The files of this repository that tests read: what the documents say is tried as it stands there.
+package enum Repository {
+  package static let root: URL = {
+    var folder = URL(filePath: #filePath)
+    while folder.path.count > 1, !FileManager.default.fileExists(atPath: folder.appending(path: "Package.swift").path) {
+      folder.deleteLastPathComponent()
+    }
+    return folder
+  }()
+
+  package static func text(of path: String) throws -> String {
+    try String(contentsOf: root.appending(path: path), encoding: .utf8)
+  }
+
+  /// The first block of code in a language in a document.
+  package static func block(_ language: String, in path: String) throws -> String? {
+    let parts = try text(of: path).components(separatedBy: "```\(language)\n")
+    guard parts.count > 1 else { return nil }
+    return parts[1].components(separatedBy: "```").first
+  }
+}
