@@ -74,6 +74,9 @@ public struct CallContext: Sendable {
   public var urls: any URLMaker
   /// Seals the values of encrypted fields; without it they are stored as they are.
   public var cipher: (any FieldCipher)?
+  /// Seals what tokens say, so that clients neither read nor make them; without it they are plain. The same bytes are
+  /// always sealed alike.
+  public var tokenCipher: (any FieldCipher)?
   /// The logical client (`clientId`), which is not told of its own changes.
   public var clientID: String?
   /// Whether the client asked for our extensions (`X-Virga-Extensions: 1`).

@@ -55,7 +55,8 @@ import VirgaWire
     let connection = try RawConnection(port: server.port)
     let request = Array("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\(lines)\r\n".utf8)
     #expect(try connection.request(request).status == 200)
-    #expect(try await run(server, "keys", "list").output == "\(added.id)  iCloud.a  development  \(added.user)  public.pem\n")
+    #expect(
+      try await run(server, "keys", "list").output == "\(added.id)  iCloud.a  development  \(added.user)  public.pem\n")
     #expect(try await run(server, "keys", "remove", added.id).code == 0)
     #expect(try connection.request(request).status == 401)
   }
@@ -105,7 +106,9 @@ import VirgaWire
     let plan = #"{"faults":[{"name":"slow","when":{"operation":"zones/list"},"do":{"throttle":9}}]}"#
     let file = server.folder.path + "/faults.json"
     try plan.write(toFile: file, atomically: true, encoding: .utf8)
-    for endpoint in options.contains("--base-url") ? ["http://sync.example:1"] : [server.endpoint, "http://localhost:\(server.port)"] {
+    for endpoint in options.contains("--base-url")
+      ? ["http://sync.example:1"] : [server.endpoint, "http://localhost:\(server.port)"]
+    {
       let set = try await ProgramRun.run(["faults", "set", file, "--endpoint", endpoint])
       #expect(set.code == 0 && set.output.contains(#""name":"slow""#), "\(set)")
       #expect(try await ProgramRun.run(["schema", "export", "--container", "a", "--endpoint", endpoint]).code == 0)

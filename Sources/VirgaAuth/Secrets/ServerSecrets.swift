@@ -72,6 +72,9 @@ package struct ServerSecrets: Sendable {
   /// The key under which the values of encrypted fields are kept.
   package var fieldKey: FieldKey { FieldKey(key: mac(of: [], for: .fields)) }
 
+  /// The key of the tokens that clients carry.
+  package var tokenKey: TokenKey { TokenKey(key: mac(of: [], for: .tokens), nonceKey: mac(of: [], for: .tokenNonces)) }
+
   /// What a signature is for. A signature for one purpose is none for another.
   package enum Purpose: String, Sendable {
     case serverID = "server"
@@ -83,6 +86,8 @@ package struct ServerSecrets: Sendable {
     case fields = "fields"
     case operatorToken = "operator"
     case identity = "identity"
+    case tokens = "tokens"
+    case tokenNonces = "token-nonces"
   }
 
   /// Signs a text; 43 characters that may stand in a URL or a header.

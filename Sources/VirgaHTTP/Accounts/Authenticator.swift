@@ -116,7 +116,8 @@ package final class Authenticator: Sendable {
     guard let apiToken = query["ckAPIToken"] else {
       throw ServiceError(.authenticationFailed, AccountReason.noCredentials)
     }
-    guard let known = try await self.apiToken(apiToken), known.token.belongs(to: endpoint.container, in: endpoint.environment)
+    guard let known = try await self.apiToken(apiToken),
+      known.token.belongs(to: endpoint.container, in: endpoint.environment)
     else {
       throw ServiceError(
         .authenticationFailed,

@@ -2,3 +2,4 @@ import VirgaAuth
 import VirgaServer
 
 extension FieldKey: FieldCipher {}
+extension TokenKey: FieldCipher {}

@@ -109,6 +109,7 @@ extension Front {
       endpoint: endpoint, principal: principal, now: configuration.now(), random: configuration.makeRandom(),
       urls: urls(for: head))
     context.cipher = fieldKey
+    context.tokenCipher = tokenKey
     context.clientID = query["clientId"]
     context.wantsSyncToken = query.isTrue("getCurrentSyncToken")
     context.wantsExtensions = head.headers["X-Virga-Extensions"] == "1"

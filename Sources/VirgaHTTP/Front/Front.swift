@@ -20,6 +20,7 @@ package final class Front: HTTPHandler {
   let polls: PollTable
   let secrets: ServerSecrets
   let fieldKey: FieldKey
+  let tokenKey: TokenKey
   package let faults = FaultDesk()
   package let metrics = Metrics()
 
@@ -33,6 +34,7 @@ package final class Front: HTTPHandler {
     self.store = store
     self.secrets = secrets
     fieldKey = secrets.fieldKey
+    tokenKey = secrets.tokenKey
     assets = try AssetFolder(in: configuration.folder)
     polls = PollTable(seconds: configuration.pollTime)
     authenticator = Authenticator(

@@ -139,6 +139,7 @@ extension Front {
       endpoint: endpoint, principal: principal, now: configuration.now(), random: configuration.makeRandom(),
       urls: urls(for: head))
     context.cipher = fieldKey
+    context.tokenCipher = tokenKey
     context.wantsExtensions = true
     return context
   }

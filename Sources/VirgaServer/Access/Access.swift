@@ -14,6 +14,8 @@ struct Access {
   let database: DatabaseKey?
   /// The owner that zones are given in answers. Zones of the public database belong to nobody.
   let owner: UserName
+  /// What tokens of zones of others are sealed with. One's own zones hold nothing that is to be kept from oneself.
+  let tokens: TokenSeal?
 
   init(_ context: CallContext) throws {
     let endpoint = context.endpoint
@@ -21,6 +23,7 @@ struct Access {
     user = context.principal.user
     container = endpoint.container
     environment = endpoint.environment
+    tokens = endpoint.scope == .shared ? TokenSeal(context) : nil
     switch scope {
     case .public:
       owner = .defaultOwner

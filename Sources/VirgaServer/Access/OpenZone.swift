@@ -10,6 +10,10 @@ struct OpenZone {
   var reach: SharedReach?
   /// What the caller may do in it, if it is the public database's.
   var grants: PublicGrants?
+  /// What its change tokens are sealed with, if it is another user's.
+  var tokens: TokenSeal?
+  /// What its change tags are sealed with, if only a part of it is shared: they count the changes of the rest, too.
+  var tags: TokenSeal?
 
   var isDefault: Bool { id.name == .default }
 }
@@ -37,7 +41,8 @@ extension Access {
     else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
     let reach = try SharedReach(shared, row: row, in: transaction)
     guard !reach.isEmpty else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
-    return OpenZone(id: id, database: key, row: row, reach: reach)
+    return OpenZone(
+      id: id, database: key, row: row, reach: reach, tokens: tokens, tags: reach.isWholeZone ? nil : tokens)
   }
 }
 

@@ -8,7 +8,7 @@ import VirgaWire
 /// Everybody has `_world`, who is signed in has `_icloud`, who created a record has `_creator` for that record, and the
 /// roles of a container's own belong to those whose user records name their numbers.
 final class PublicGrants {
-  private let user: UserName?
+  let user: UserName?
   private let container: ContainerID
   private let environment: Environment
   private let transaction: any ReadTransaction

@@ -9,14 +9,18 @@ struct FeedPosition {
 
   /// - Parameters:
   ///   - text: The token; `nil` begins at the beginning.
+  ///   - tokens: What it is sealed with.
   ///   - incarnation: The feed's; `nil` while nothing was written there. A reader of such a feed gets a token with the
   ///     incarnation 0, which later means the beginning.
   ///   - floor: Tokens before it have expired, since deletions up to it were forgotten.
   /// - Throws: `changeTokenExpired` for any other token, because all a reader can do then is begin again.
-  init(_ text: String?, feed: ChangeToken.Feed, incarnation: UInt64?, sequence: Int64, floor: Int64 = 0) throws {
+  init(
+    _ text: String?, tokens: TokenSeal? = nil, feed: ChangeToken.Feed, incarnation: UInt64?, sequence: Int64,
+    floor: Int64 = 0
+  ) throws {
     (position, horizon) = (0, sequence)
     guard let text else { return }
-    guard let token = ChangeToken(text: text), token.feed == feed else { throw ServiceError.changeTokenExpired }
+    guard let token = tokens.token(text), token.feed == feed else { throw ServiceError.changeTokenExpired }
     if token.incarnation == 0 && token.position == 0 {
       // Whoever read when nothing was there may have written what was deleted since.
       horizon = 0

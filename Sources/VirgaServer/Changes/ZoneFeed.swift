@@ -65,27 +65,28 @@ struct ZoneFeed {
     bytesLeft = page.bytesLeft
     bytesTaken += page.bytes
     readsLeft -= page.read
-    return ZoneChangesPage(zone: zone.id, records: page.records, syncToken: token.text, moreComing: page.isCut)
+    return ZoneChangesPage(
+      zone: zone.id, records: page.records, syncToken: zone.tokens.text(of: token), moreComing: page.isCut)
   }
 
   private func readForward(
     _ request: ZoneChangesRequest, row: ZoneRow, reach: SharedReach?, view: RecordView, into page: inout Page
   ) throws -> ChangeToken {
     let start = try FeedPosition(
-      request.syncToken, feed: .zone, incarnation: row.incarnation, sequence: row.sequence, floor: row.floor)
+      request.syncToken, tokens: access.tokens, feed: .zone, incarnation: row.incarnation, sequence: row.sequence,
+      floor: row.floor)
     var last = start.position
     // Of a hierarchy's deletions its notes tell: a tombstone does not say what it once belonged to.
     let isFiltered = reach.map { !$0.isWholeZone } ?? false
     var notes = try reach.map { try transaction.shareNotes(of: $0.zone, after: start.position) }
     var note = try notes?.next()
-    try transaction.changes(in: row, after: start.position, limit: Limits.changesReadPerPageMax + 1) { record in
+    try changes(in: row, of: isFiltered ? reach : nil, after: start.position) { record in
       while let due = note, due.sequence < record.sequence {
         guard try add(due, start, row: row, reach: reach, view: view, to: &page) else { return false }
         last = due.sequence
         note = try notes?.next()
       }
-      var isNews = !record.isDeleted || record.sequence > start.horizon && !isFiltered
-      if isNews, isFiltered, let reach { isNews = try reach.sees(record) }
+      let isNews = !record.isDeleted || record.sequence > start.horizon && !isFiltered
       guard try page.add(record, isNews: isNews, view: view) else { return false }
       last = record.sequence
       return true
@@ -96,6 +97,57 @@ struct ZoneFeed {
       note = try notes?.next()
     }
     return row.token(at: page.isCut ? last : row.sequence, horizon: start.horizon)
+  }
+
+  /// Calls `body` with the changes of a zone, oldest first, until it answers false; of a hierarchy with the live records
+  /// that its participant sees.
+  ///
+  /// How many others changed must not show, so a page does not end because of them. If there are very many, the records
+  /// of the hierarchy are looked for from its root.
+  private func changes(
+    in row: ZoneRow, of reach: SharedReach?, after position: Int64, _ body: (StoredRecord) throws -> Bool
+  ) throws {
+    let limit = Limits.changesReadPerPageMax
+    guard let reach else { return try transaction.changes(in: row, after: position, limit: limit + 1, body) }
+    var hidden = 0
+    var last = position
+    func visit(_ record: StoredRecord) throws -> Bool {
+      guard try !record.isDeleted && reach.sees(record) else {
+        hidden += 1
+        return true
+      }
+      return try body(record)
+    }
+    var isDone = false
+    try transaction.changes(in: row, after: position, limit: .max) { record in
+      if hidden > limit { return false }
+      isDone = try !visit(record)
+      last = record.sequence
+      return !isDone
+    }
+    guard hidden > limit, !isDone else { return }
+    guard let later = try visible(reach, in: row, where: { $0 > last }) else {
+      // What the participant sees is as much.
+      return try transaction.changes(in: row, after: last, limit: .max, visit)
+    }
+    for name in later {
+      if let record = try transaction.record(name, in: row), try !body(record) { return }
+    }
+  }
+
+  /// The names of what a participant sees, by the number of the last change; `nil` for too many.
+  private func visible(
+    _ reach: SharedReach, in row: ZoneRow, where isWanted: (Int64) -> Bool
+  ) throws -> [RecordName]? {
+    guard let names = try reach.names(in: row, atMost: Limits.changesReadPerPageMax, transaction) else { return nil }
+    var found: [(sequence: Int64, name: RecordName)] = []
+    for name in names {
+      guard let record = try transaction.record(name, in: row), isWanted(record.sequence), !record.isDeleted,
+        try reach.sees(record)
+      else { continue }
+      found.append((record.sequence, name))
+    }
+    return found.sorted { $0.sequence < $1.sequence }.map(\.name)
   }
 
   /// Tells of a record that the participant began or ceased to see. One that changed since is told under its own number.
@@ -122,18 +174,29 @@ struct ZoneFeed {
   ) throws -> ChangeToken {
     var last = row.sequence + 1
     if let text = request.syncToken {
-      guard let token = ChangeToken(text: text), token.feed == .zoneReversed, token.incarnation == row.incarnation,
+      guard let token = access.tokens.token(text), token.feed == .zoneReversed, token.incarnation == row.incarnation,
         token.position <= last
       else {
         throw ServiceError.changeTokenExpired
       }
       last = token.position
     }
-    try transaction.changes(in: row, before: last, limit: Limits.changesReadPerPageMax + 1) { record in
-      let isNews = try !record.isDeleted && reach?.sees(record) != false
-      guard try page.add(record, isNews: isNews, view: view) else { return false }
-      last = record.sequence
-      return true
+    let hierarchy = reach.flatMap { $0.isWholeZone ? nil : $0 }
+    if let hierarchy, let names = try visible(hierarchy, in: row, where: { $0 < last }) {
+      // As in a forward walk, what is hidden ends no page.
+      for name in names.reversed() {
+        guard let record = try transaction.record(name, in: row) else { continue }
+        guard try page.add(record, isNews: true, view: view) else { break }
+        last = record.sequence
+      }
+    } else {
+      let limit = hierarchy == nil ? Limits.changesReadPerPageMax + 1 : .max
+      try transaction.changes(in: row, before: last, limit: limit) { record in
+        if let hierarchy, try record.isDeleted || !hierarchy.sees(record) { return true }
+        guard try page.add(record, isNews: !record.isDeleted, view: view) else { return false }
+        last = record.sequence
+        return true
+      }
     }
     return row.token(at: page.isCut ? last : 0, feed: .zoneReversed)
   }

@@ -13,25 +13,29 @@ struct QueryPosition: Hashable, Comparable {
   }
 }
 
-/// Where a page of a query ended. It holds for that query alone.
+/// Where a page of a query ended. It holds for that query alone, and for the caller whom it was given.
 ///
-/// On the wire it is Base64 of a version, the query's fingerprint and the position's parts, each but the last with its
-/// length before it.
+/// On the wire it is Base64 of what `TokenSeal` makes of a version and the position's parts, each but the last with its length
+/// before it. It is sealed for the whole query: what a client made or changed, or took from another query, is refused.
 struct ContinuationMarker {
-  private static let version: UInt8 = 1
+  private static let version: UInt8 = 2
 
-  let fingerprint: UInt64
   let position: QueryPosition
 
-  init(_ fingerprint: UInt64, _ position: QueryPosition) {
-    self.fingerprint = fingerprint
-    self.position = position
-  }
+  init(_ position: QueryPosition) { self.position = position }
 
   /// - Throws: `badRequest` for what no page of this query gave.
-  init(_ text: String, of fingerprint: UInt64) throws {
+  init(_ text: String, of request: RecordsQueryRequest, _ seal: TokenSeal?) throws {
     let refusal = ServiceError.badRequest("continuationMarker is not one of this query: repeat the query as it was")
-    guard var bytes = [UInt8](base64: text)?[...], bytes.popFirst() == Self.version else { throw refusal }
+    guard let sealed = [UInt8](base64: text) else { throw refusal }
+    var opened: [UInt8]?
+    let query = request.sought
+    if let seal {
+      opened = seal.open(marker: sealed, of: query)
+    } else {
+      opened = sealed.starts(with: query) ? Array(sealed.dropFirst(query.count)) : nil
+    }
+    guard var bytes = opened?[...], bytes.popFirst() == Self.version else { throw refusal }
     func take(_ count: Int) throws -> ArraySlice<UInt8> {
       guard count <= bytes.count else { throw refusal }
       defer { bytes = bytes.dropFirst(count) }
@@ -39,8 +43,6 @@ struct ContinuationMarker {
     }
     func number(_ count: Int) throws -> UInt64 { try take(count).reduce(0) { $0 << 8 | UInt64($1) } }
     func part() throws -> ArraySlice<UInt8> { try take(Int(try number(4))) }
-    guard try number(8) == fingerprint else { throw refusal }
-    self.fingerprint = fingerprint
     let key = Array(try part())
     let owner = UserName(String(decoding: try part(), as: UTF8.self))
     let zone = ZoneName(String(decoding: try part(), as: UTF8.self))
@@ -48,9 +50,8 @@ struct ContinuationMarker {
       key: key, zone: ZoneID(zone, owner: owner), name: RecordName(String(decoding: bytes, as: UTF8.self)))
   }
 
-  var text: String {
+  func text(for request: RecordsQueryRequest, _ seal: TokenSeal?) -> String {
     var bytes = [Self.version]
-    IndexKey.append(fingerprint, to: &bytes)
     for part in [position.key, Array(position.zone.owner.rawValue.utf8), Array(position.zone.name.rawValue.utf8)] {
       for shift in stride(from: 24, through: 0, by: -8) {
         bytes.append(UInt8(truncatingIfNeeded: part.count >> shift))
@@ -58,33 +59,17 @@ struct ContinuationMarker {
       bytes += part
     }
     bytes += position.name.rawValue.utf8
-    return base64(bytes)
-  }
-
-  private func base64(_ bytes: [UInt8]) -> String {
-    var writer = JSONWriter()
-    writer.base64(bytes)
-    return String(decoding: writer.bytes.dropFirst().dropLast(), as: UTF8.self).replacing("\\/", with: "/")
+    return (seal?.seal(marker: bytes, of: request.sought) ?? request.sought + bytes).base64
   }
 }
 
 extension RecordsQueryRequest {
-  /// A number that two queries hardly ever share: FNV-1a of all that decides what they find.
-  func fingerprint(_ context: CallContext) -> UInt64 {
-    let endpoint = context.endpoint
-    let parts = [
-      endpoint.container.rawValue, endpoint.environment.rawValue, endpoint.scope.pathName,
-      context.principal.user?.rawValue ?? "", zone?.name.rawValue ?? "", zone?.owner?.rawValue ?? "",
+  /// All of the request that decides what it finds.
+  fileprivate var sought: [UInt8] {
+    TokenSeal.joined([
+      zone?.name.rawValue ?? "", zone?.owner?.rawValue ?? "",
       zone == nil && isZoneWide ? "wide" : "",
-    ]
-    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-    for part in parts {
-      part.utf8.forEach(add)
-      add(0)
-    }
-    query.json.forEach(add)
-    return hash
+    ]) + query.json
   }
 }
 

@@ -6,6 +6,10 @@ import VirgaWire
 /// In each zone it takes one of two ways. Where a filter's index leads to few records it *gathers* them all, filters
 /// and sorts. Else it *walks* an index in the order of the query, filters, and stops when the page is full. Both give the
 /// same order, so pages may change between the ways.
+///
+/// Where a page ends depends on records that the caller may see, and on no others: a page that ended because many hidden
+/// ones were read would tell of them. So where some are hidden, it gathers what the caller may see, however much else there
+/// is; if that is too much, it walks, and counts what it reads of the visible ones alone.
 struct QueryRun {
   private let query: Query
   private let matcher: QueryMatcher
@@ -42,6 +46,8 @@ struct QueryRun {
 
   mutating func read(_ zone: OpenZone) throws {
     guard let row = zone.row else { return }
+    let visible = try zone.visiblePart(of: query.recordType)
+    if case .none = visible { return }
     let first = QueryPosition(key: [], zone: zone.id, name: "")
     // Without a sort, zones follow each other.
     if query.sorts.isEmpty {
@@ -59,14 +65,12 @@ struct QueryRun {
       }
     } else if let names = leastNames {
       for name in names {
-        if let record = try transaction.record(name, in: row) {
-          try gather(record, in: zone)
-        } else {
-          readsLeft -= 1
-        }
+        let record = try transaction.record(name, in: row)
+        if let record { try gather(record, in: zone) }
+        if record == nil, !visible.hidesSome { readsLeft -= 1 }
       }
     } else {
-      try readByIndex(zone, row)
+      try readByIndex(zone, row, visible)
     }
   }
 
@@ -102,21 +106,48 @@ struct QueryRun {
     var count: Int
   }
 
-  private mutating func readByIndex(_ zone: OpenZone, _ row: ZoneRow) throws {
+  private mutating func readByIndex(_ zone: OpenZone, _ row: ZoneRow, _ visible: VisiblePart) throws {
     let order = order
     let walkRanges = order.flatMap(boundsOfWalk)
     let least = try leastPart(of: row, besidesWalk: walkRanges != nil)
     if let least, least.count <= Limits.recordsGatheredPerQueryMax { return try gather(least, of: row, in: zone) }
+    if try gatherVisible(visible, of: row, in: zone, besides: least) { return }
     if let order {
       return try walk(try index(order, of: row), walkRanges ?? [.all], of: row, in: zone)
     }
+    let limit = visible.hidesSome ? Limits.recordsReadPerQueryPageMax : Limits.recordsSortedPerQueryMax
     let all = try least ?? part(IndexDefinition(query.recordType, .values, []), [.all], of: row)
-    if all.count > Limits.recordsSortedPerQueryMax {
+    if all.count > limit || visible.hidesSome {
       throw ServiceError.limitExceeded(
-        "records to sort by distance; a NEAR filter leaves fewer", observed: all.count,
-        limit: Limits.recordsSortedPerQueryMax)
+        "records to sort by distance; a NEAR filter leaves fewer", observed: visible.hidesSome ? limit + 1 : all.count,
+        limit: limit)
     }
     try gather(all, of: row, in: zone)
+  }
+
+  /// Gathers all that the caller may see, where that is a part and not too much.
+  private mutating func gatherVisible(
+    _ visible: VisiblePart, of row: ZoneRow, in zone: OpenZone, besides other: Part?
+  ) throws -> Bool {
+    let limit = Limits.recordsReadPerQueryPageMax
+    switch visible {
+    case .all: return false
+    case .none: return true
+    case .madeBy(let user):
+      let wanted = IndexDefinition(query.recordType, .values, [IndexDefinition.Component(.system(.createdBy))])
+      let definition = try serving(wanted, in: row) ?? wanted
+      let maker = KeyInterval(IndexKey.key(of: .reference(Reference(recordName: RecordName(user.rawValue)))))
+      let range = maker.range(descending: definition.components[0].isDescending)
+      let part = try part(definition, [range], of: row, besides: other)
+      guard part.count <= limit else { return false }
+      try gather(part, of: row, in: zone)
+    case .below(let reach):
+      guard let names = try reach.names(in: row, atMost: limit, transaction) else { return false }
+      for name in names {
+        if let record = try transaction.record(name, in: row) { try gather(record, in: zone) }
+      }
+    }
+    return true
   }
 
   /// Where a walk in the query's order finds all that meet the filters on the first field of its order.
@@ -195,6 +226,7 @@ struct QueryRun {
   }
 
   private mutating func gather(_ record: StoredRecord, in zone: OpenZone) throws {
+    guard try isVisible(record, in: zone) else { return }
     readsLeft -= record.readCost
     guard let position = try match(record, in: zone) else { return }
     if let start, position <= start { return }
@@ -212,6 +244,7 @@ struct QueryRun {
       guard let (range, entry) = remainder(of: range, in: zone.id) else { continue }
       try transaction.entries(of: index, of: row, in: range, after: entry) { entry, record in
         let position = QueryPosition(key: entry.key, zone: zone.id, name: entry.name)
+        guard try isVisible(record, in: zone) else { return true }
         if page.excludes(position) && page.isCut {
           isOver = true
         } else if let match = try match(record, in: zone) {
@@ -238,11 +271,13 @@ struct QueryRun {
     return (IndexRange(lower: lower, upper: range.upper), entry)
   }
 
-  /// Where the record belongs, if it meets the query.
+  private func isVisible(_ record: StoredRecord, in zone: OpenZone) throws -> Bool {
+    try zone.reach?.sees(record) ?? zone.grants?.mayRead(record) ?? true
+  }
+
+  /// Where a visible record belongs, if it meets the query.
   private func match(_ record: StoredRecord, in zone: OpenZone) throws -> QueryPosition? {
-    guard record.type == query.recordType, !record.isDeleted, try zone.reach?.sees(record) ?? true,
-      try zone.grants?.mayRead(record) ?? true
-    else { return nil }
+    guard record.type == query.recordType, !record.isDeleted else { return nil }
     let subject = try record.subject(in: zone.id, only: fieldNames)
     guard matcher.matches(subject) else { return nil }
     var key: [UInt8] = []

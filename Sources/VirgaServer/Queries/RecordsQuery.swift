@@ -19,8 +19,8 @@ extension Service {
   ) throws -> Reply {
     let access = try Access(context)
     try Limits.check(desiredKeys: request.desiredKeys)
-    let fingerprint = request.fingerprint(context)
-    let start = try request.continuationMarker.map { try ContinuationMarker($0, of: fingerprint).position }
+    let seal = TokenSeal(context)
+    let start = try request.continuationMarker.map { try ContinuationMarker($0, of: request, seal).position }
     let zones = try access.zones(of: request, in: transaction)
     let query = try CheckedQuery(request.query, access: access, in: transaction, context: context)
     var run = QueryRun(
@@ -43,7 +43,7 @@ extension Service {
     return .records(
       RecordsReply(
         records: records, syncToken: wantsToken ? zones[0].syncToken : nil,
-        continuationMarker: end.map { ContinuationMarker(fingerprint, $0).text }))
+        continuationMarker: end.map { ContinuationMarker($0).text(for: request, seal) }))
   }
 }
 

@@ -32,7 +32,7 @@ extension RecordBatch {
       guard indexByName.updateValue(entries.count, forKey: name) == nil else {
         throw ServiceError.badRequest("record '\(name)' is named by more than one operation")
       }
-      entries.append(Entry(operation, name: name, prepared: fields?[index]))
+      entries.append(Entry(withPlainTag(operation, name), name: name, prepared: fields?[index]))
     }
     for entry in entries[first...] {
       do {
@@ -42,6 +42,14 @@ extension RecordBatch {
       }
       if case .save(let save) = entry.outcome { try savedBytes.take(save.record) }
     }
+  }
+
+  /// The operation with the change tag that the zone's owner knows the version by.
+  private func withPlainTag(_ operation: RecordOperation, _ name: RecordName) -> RecordOperation {
+    guard let tags = zone.tags, let tag = operation.record.tag else { return operation }
+    var plain = operation
+    plain.record.tag = tags.plain(tag, of: RecordID(name, in: zone.id))
+    return plain
   }
 
   private mutating func makeRoom(for count: Int, _ context: CallContext) {

@@ -25,8 +25,9 @@ extension RecordBatch {
     for entry in entries {
       let added = try addedBytes(by: entry.outcome)
       if added > 0 && used + added > limit {
-        let error = ServiceError(
-          .quotaExceeded, "\(Reason.quotaExceeded): \(used + added) bytes needed, \(limit) allowed")
+        // How much there is of others' data is told to nobody else.
+        let sizes = access.scope == .private ? ": \(used + added) bytes needed, \(limit) allowed" : ""
+        let error = ServiceError(.quotaExceeded, Reason.quotaExceeded + sizes)
         entry.outcome = .failure(RecordFailure(entry.name, error))
       } else {
         used += added

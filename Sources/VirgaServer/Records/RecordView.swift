@@ -7,6 +7,7 @@ struct RecordView {
   private let fields: FieldsView
   private let seal: FieldSeal
   private let viewer: UserName?
+  private let tags: TokenSeal?
 
   private static let noFields = Array("{}".utf8)
 
@@ -14,6 +15,7 @@ struct RecordView {
     self.zone = zone.id
     seal = zone.seal(context)
     viewer = context.principal.user
+    tags = zone.tags
     let urls = context.urls
     let expires = context.now + Limits.downloadURLAge
     fields = FieldsView(desiredKeys: desiredKeys, numbersAsStrings: numbersAsStrings) { checksum, size in
@@ -28,8 +30,9 @@ struct RecordView {
   }
 
   func envelope(of record: StoredRecord) throws -> RecordEnvelope {
+    let id = RecordID(record.name, in: zone)
     var envelope = RecordEnvelope(
-      id: RecordID(record.name, in: zone), type: record.type, tag: ChangeTag(sequence: record.sequence),
+      id: id, type: record.type, tag: tags?.tag(record.sequence, of: id) ?? ChangeTag(sequence: record.sequence),
       created: record.created, modified: record.modified, fieldsJSON: try shownFields(of: record))
     envelope.parent = record.parent
     envelope.share = record.share

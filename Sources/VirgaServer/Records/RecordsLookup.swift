@@ -35,6 +35,6 @@ extension Service {
 extension OpenZone {
   /// Where a reader would start that needs no history; `nil` for the default zone, which has no feed.
   var syncToken: String? {
-    isDefault ? nil : feedRow.map { $0.token(at: $0.sequence).text }
+    isDefault ? nil : feedRow.map { tokens.text(of: $0.token(at: $0.sequence)) }
   }
 }

@@ -68,8 +68,11 @@ private struct DeletionPlan {
     for root in roots { closures.append(try closure(of: batch.entries[root].name, doomed: &doomed, &zone)) }
     count = roots.count + cascaded.count
     if cascaded.count > Limits.cascadedDeletionsMax {
+      // How many records hang together there is not for participants to know.
+      let isOwn = batch.zone.reach == nil && batch.zone.grants == nil
+      let observed = isOwn ? cascaded.count : Limits.cascadedDeletionsMax + 1
       refused = roots.map {
-        ($0, .limitExceeded("records deleted together", observed: cascaded.count, limit: Limits.cascadedDeletionsMax))
+        ($0, .limitExceeded("records deleted together", observed: observed, limit: Limits.cascadedDeletionsMax))
       }
       return
     }

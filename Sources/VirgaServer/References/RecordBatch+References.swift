@@ -98,11 +98,16 @@ extension RecordBatch {
       let count = counts[reference.target] ?? 0
       if count > Limits.deleteSelfReferencesMax {
         return .limitExceeded(
-          "references with the action DELETE_SELF to record '\(reference.target)'", observed: count,
+          "references with the action DELETE_SELF to record '\(reference.target)'", observed: told(count),
           limit: Limits.deleteSelfReferencesMax)
       }
     }
     return nil
+  }
+
+  /// A number that records count in which a participant may not see: to them it is told as just too many.
+  private func told(_ count: Int) -> Int {
+    zone.reach == nil && zone.grants == nil ? count : Limits.deleteSelfReferencesMax + 1
   }
 }
 

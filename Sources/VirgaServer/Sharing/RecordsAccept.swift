@@ -64,6 +64,7 @@ private struct SharePlace {
     self.owner = owner
     self.share = share
     zone = OpenZone(id: ZoneID(address.zone, owner: owner), database: address.database, row: row)
+    if address.root != nil, context.principal.user != owner { zone.tags = TokenSeal(context) }
     state = try ShareState(share)
   }
 

@@ -25,10 +25,11 @@ extension Service {
     let feed = try transaction.sharedFeed(of: user, access.container, access.environment)
     let limit = try pageLimit(request.resultsLimit, context: context)
     let start = try FeedPosition(
-      request.syncToken, feed: .database, incarnation: feed?.incarnation, sequence: feed?.sequence ?? 0)
+      request.syncToken, tokens: access.tokens, feed: .database, incarnation: feed?.incarnation,
+      sequence: feed?.sequence ?? 0)
     guard let feed else {
       let token = ChangeToken(feed: .database, incarnation: 0, position: 0)
-      return DatabaseChangesReply(zones: [], syncToken: token.text, moreComing: false)
+      return DatabaseChangesReply(zones: [], syncToken: access.tokens.text(of: token), moreComing: false)
     }
     let changed = try transaction.sharedZones(of: user, access.container, access.environment)
       .filter { $0.sequence > start.position }
@@ -40,7 +41,7 @@ extension Service {
       if !zone.isDeleted, let row = try transaction.zone(zone.name, in: zone.database), !row.isDeleted {
         var seen = row
         seen.incarnation ^= zone.incarnation
-        return .zone(seen.envelope(owner: zone.id.owner))
+        return .zone(seen.envelope(owner: zone.id.owner, tokens: access.tokens))
       }
       var gone = ZoneEnvelope(id: zone.id, syncToken: nil, isAtomic: true, isDeleted: true)
       gone.deletionReason = .deleted
@@ -48,7 +49,7 @@ extension Service {
     }
     let token = ChangeToken(
       feed: .database, incarnation: feed.incarnation, position: position, horizon: start.horizon)
-    return DatabaseChangesReply(zones: told, syncToken: token.text, moreComing: moreComing)
+    return DatabaseChangesReply(zones: told, syncToken: access.tokens.text(of: token), moreComing: moreComing)
   }
 
   /// Leaves all shares of a zone.

@@ -27,17 +27,19 @@ extension Service {
 extension OpenZone {
   var envelope: ZoneEnvelope {
     guard !isDefault, let row = feedRow else { return ZoneEnvelope(id: id, syncToken: nil, isAtomic: false) }
-    return row.envelope(owner: id.owner)
+    return row.envelope(owner: id.owner, tokens: tokens)
   }
 }
 
 extension ZoneRow {
-  func envelope(owner: UserName) -> ZoneEnvelope { envelope(owner: owner, isDeleted: isDeleted) }
+  func envelope(owner: UserName, tokens: TokenSeal? = nil) -> ZoneEnvelope {
+    envelope(owner: owner, isDeleted: isDeleted, tokens: tokens)
+  }
 
   /// - Parameter isDeleted: True of a zone that lives for its last deletion.
-  func envelope(owner: UserName, isDeleted: Bool) -> ZoneEnvelope {
+  func envelope(owner: UserName, isDeleted: Bool, tokens: TokenSeal? = nil) -> ZoneEnvelope {
     let isCustom = name != .default
-    let token = isCustom && !isDeleted ? token(at: sequence).text : nil
+    let token = isCustom && !isDeleted ? tokens.text(of: token(at: sequence)) : nil
     var envelope = ZoneEnvelope(
       id: ZoneID(name, owner: owner), syncToken: token, isAtomic: isCustom, isDeleted: isDeleted)
     if isDeleted { envelope.deletionReason = deletionReason }

@@ -77,7 +77,9 @@ struct OperatorClient: Sendable {
 
   private static func check(_ endpoint: String, isServerOf folder: String, _ secrets: ServerSecrets) async throws {
     let nonce = Hex.encode(SystemRandom.bytes(16))
-    guard let identity = try await identity(at: endpoint, nonce: nonce), secrets.verifies(identity.proof, of: nonce, for: .identity) else {
+    guard let identity = try await identity(at: endpoint, nonce: nonce),
+      secrets.verifies(identity.proof, of: nonce, for: .identity)
+    else {
       throw Failure(
         .unavailable, "what answers at \(endpoint) is not the server that uses \(folder); name its --endpoint")
     }

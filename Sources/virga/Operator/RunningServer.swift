@@ -82,7 +82,8 @@ struct RunningServer: Codable, Hashable {
 
   /// Drops what killed servers left: of folders that are gone, and of the folder that a server uses elsewhere now.
   private static func tidy(otherThan server: RunningServer) {
-    for (file, noted) in all() where noted.folder.map({ !FileManager.default.fileExists(atPath: $0) }) ?? true
+    for (file, noted) in all()
+    where noted.folder.map({ !FileManager.default.fileExists(atPath: $0) }) ?? true
       || noted.folder == server.folder
     {
       unlink(file.path)

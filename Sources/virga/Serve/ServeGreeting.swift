@@ -55,7 +55,8 @@ struct ServeGreeting {
         "one caller's limits: before you put a proxy in front, start with --base-url (docs/operating.md).",
       ]
     }
-    let rates = options.addressRate == nil ? "wrong codes of an address are" : "an address's requests and wrong codes are"
+    let rates =
+      options.addressRate == nil ? "wrong codes of an address are" : "an address's requests and wrong codes are"
     return [
       "a proxy on this machine sets X-Forwarded-For to the client's address, in the place of what the client sent.",
       "One that does not: \(rates) counted for all clients together,",

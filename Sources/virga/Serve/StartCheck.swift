@@ -59,10 +59,12 @@ struct StartCheck: Sendable {
     request.timeout = .seconds(15)
     let answer: TransportResponse
     do { answer = try await transport.send(request) } catch {
-      return .missed("\(baseURL), where clients are to find this server, cannot be reached from here: \(Self.text(error))")
+      return .missed(
+        "\(baseURL), where clients are to find this server, cannot be reached from here: \(Self.text(error))")
     }
     guard let seen = front.accounts.seen(probe: nonce) else {
-      let reason = ServiceError.isOne(answer.body)
+      let reason =
+        ServiceError.isOne(answer.body)
         ? ": \(ServiceError(decoding: answer.body, status: answer.status).reason)" : ""
       return .missed(
         "\(baseURL), where clients are to find this server, leads elsewhere (HTTP status \(answer.status))\(reason)")
@@ -75,7 +77,8 @@ struct StartCheck: Sendable {
     if seen.countedAddress == Self.claimedAddress {
       // Without a proxy it is this machine that says so, and nobody else is believed.
       if ownURLs.contains(baseURL) { return nil }
-      return "the proxy at \(baseURL) hands on what clients say in X-Forwarded-For: everybody chooses whose limits they use "
+      return
+        "the proxy at \(baseURL) hands on what clients say in X-Forwarded-For: everybody chooses whose limits they use "
         + "up. Let it set the field itself, as in docs/operating.md"
     }
     if seen.isPeerLoopback, !seen.isForwarded, !ownURLs.contains(baseURL) {
@@ -83,7 +86,8 @@ struct StartCheck: Sendable {
         + "X-Forwarded-For, as in docs/operating.md"
     }
     if !seen.isPeerLoopback, seen.isForwarded {
-      return "the proxy at \(baseURL) asks from another machine (\(seen.peer)), and is not believed for whom it asks: all "
+      return
+        "the proxy at \(baseURL) asks from another machine (\(seen.peer)), and is not believed for whom it asks: all "
         + "clients share the limits of one. Put it on this machine, or a proxy of your own beside the server"
     }
     return nil

@@ -109,7 +109,9 @@ import VirgaWire
 
   @Test func tokensBelongToOneEnvironment() async throws {
     let device = try world.device()
-    for (own, other) in [(VirgaModel.Environment.development, VirgaModel.Environment.production), (.production, .development)] {
+    for (own, other) in [
+      (VirgaModel.Environment.development, VirgaModel.Environment.production), (.production, .development),
+    ] {
       let tokens = try await device.tokens(for: "iCloud.test", in: own)
       #expect(try await device.tokens(for: "iCloud.test", in: own).apiToken == tokens.apiToken)
       #expect(try await device.tokens(for: "iCloud.test", in: other).apiToken != tokens.apiToken)
@@ -193,13 +195,17 @@ import VirgaWire
     let first = try await world.principal(query: query)
     let second = try await world.principal(session: session.token)
     #expect(first.user != second.user)
-    #expect(try await one.tokens(for: "iCloud.test", in: .development).apiToken == tokens.apiToken, "an API token is a container's")
+    #expect(
+      try await one.tokens(for: "iCloud.test", in: .development).apiToken == tokens.apiToken,
+      "an API token is a container's")
   }
 
   @Test(arguments: ["", "a\nb", "_x", String(repeating: "c", count: 256)])
   func tokensForNamesThatAreNoContainersAreRefused(container: String) async throws {
     let device = try world.device()
-    let error = await #expect(throws: AccountError.self) { try await device.tokens(for: ContainerID(container), in: .development) }
+    let error = await #expect(throws: AccountError.self) {
+      try await device.tokens(for: ContainerID(container), in: .development)
+    }
     guard case .refused(400, "BAD_REQUEST", _, _) = error else {
       Issue.record("\(String(describing: error))")
       return

@@ -123,7 +123,8 @@ import VirgaWire
     #expect(wrong.status == 401)
     let token = world.front.secrets.apiToken(for: world.container, in: .development)
     try await world.store.write { [container = world.container] in
-      try Credentials().add(APIToken(container: container, environment: .development), digest: SHA256.hexDigest(of: token), in: $0)
+      try Credentials().add(
+        APIToken(container: container, environment: .development), digest: SHA256.hexDigest(of: token), in: $0)
     }
     let signIn = try await world.call(.zonesList, "{}", query: "?ckAPIToken=\(token)", session: "")
     #expect(signIn.status == 421)

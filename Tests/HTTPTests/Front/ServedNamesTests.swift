@@ -14,7 +14,8 @@ import VirgaWire
       ("SYNC.example:443", true), ("sync.example.", true), (nil, true), ("evil.example", false),
       ("127.0.0.1.evil.example", false), ("localhost.evil.example", false), ("localhost.evil", false),
       ("127.0.0.256", false), ("127.1", false), ("0.0.0.0", false), ("192.0.2.2", false), ("[::]", false),
-      ("[::2]:80", false), ("localhost:80@evil.example", false), ("localhost:x", false), ("[::1", false), (":80", false),
+      ("[::2]:80", false), ("localhost:80@evil.example", false), ("localhost:x", false), ("[::1", false),
+      (":80", false),
       ("", false), (".", false), ("sync.example.evil", false), ("xsync.example", false), ("127.0.0.1\u{600}", false),
     ] as [(String?, Bool)])
   func namesAreComparedWhole(host: String?, isServed: Bool) {
@@ -48,7 +49,8 @@ import VirgaWire
   @Test(arguments: [
     ("POST", "/virga/1/challenge"), ("POST", "/virga/1/enrol"), ("GET", "/virga/1/account"), ("GET", "/metrics"),
     ("GET", "/healthz"), ("POST", "/database/1/iCloud.a/development/public/records/query"), ("GET", "/push/1/x"),
-    ("GET", "/virga/1/sign-in"), ("GET", "/nothing"), ("OPTIONS", "/database/1/iCloud.a/development/public/records/query"),
+    ("GET", "/virga/1/sign-in"), ("GET", "/nothing"),
+    ("OPTIONS", "/database/1/iCloud.a/development/public/records/query"),
     ("GET", "/assets/1/download/x"), ("GET", "/share/iCloud.a/development/x"),
   ])
   func aForeignNameIsRefusedEverywhere(method: String, path: String) async throws {
@@ -91,9 +93,10 @@ import VirgaWire
 
   @Test(
     arguments: [
-      (nil, "127.0.0.1"), ("192.0.2.1", "192.0.2.1"), (" 192.0.2.1\t", "192.0.2.1"), ("1.1.1.1, 192.0.2.1", "192.0.2.1"),
+      (nil, "127.0.0.1"), ("192.0.2.1", "192.0.2.1"), (" 192.0.2.1\t", "192.0.2.1"),
+      ("1.1.1.1, 192.0.2.1", "192.0.2.1"),
       ("192.0.2.1:4711", "192.0.2.1"), ("[2001:db8:1:2:3::4]:4711", "20.1.d.b8.0.1.0.2/64"),
-      ("2001:db8:1:2::9", "20.1.d.b8.0.1.0.2/64"), ("2001:DB8:1:2:0::9", "2001.db8.1.2/64"),
+      ("2001:db8:1:2::9", "20.1.d.b8.0.1.0.2/64"), ("2001:DB8:1:2:0::9", "20.1.d.b8.0.1.0.2/64"),
       ("::ffff:192.0.2.1", "192.0.2.1"), ("10.9.8.7\u{600}, 192.0.2.1", "192.0.2.1"),
       ("10.9.8.7,\u{301}192.0.2.1", "127.0.0.1"), ("10.9.8.7\u{600}", "127.0.0.1"), ("192.0.2.1,", "127.0.0.1"),
       ("unknown", "127.0.0.1"), ("", "127.0.0.1"), ("192.0.2.1 x", "127.0.0.1"), ("192.0.2", "127.0.0.1"),

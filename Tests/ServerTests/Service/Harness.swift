@@ -11,6 +11,7 @@ final class Harness {
   var random = SplitMix64(seed: 1)
   var wakes: Set<String> = []
   var cipher: (any FieldCipher)?
+  var tokenCipher: (any FieldCipher)?
   var service = Service()
   /// How calls are prepared before they are performed.
   enum Preparing: CaseIterable { case notAtAll, asWhole, inParts }
@@ -64,6 +65,7 @@ final class Harness {
     )
     context.clientID = caller.clientID
     context.cipher = cipher
+    context.tokenCipher = tokenCipher
     context.wantsExtensions = wishes.extensions
     context.wantsSyncToken = wishes.syncToken
     context.recordsPerPageMax = wishes.pageMax

@@ -39,6 +39,7 @@ final class QueryWorld: Sendable {
     start.wantsExtensions = true
     start.wantsSyncToken = syncToken
     start.cipher = TestCipher()
+    start.tokenCipher = TestCipher()
     let context = start
     if call.operation.isReadOnly {
       do {
