@@ -110,17 +110,18 @@ import Testing
 
   @Test func firstPartOfEachBodyIsForNothingAndTheRoomBehindItsEndIsNot() throws {
     let memory = BodyMemory(max: 100, perAddressMax: 60, countsLoopback: false)
+    let start = Instant(nanoseconds: 0)
     let free = BodyMemory.freeBytes
     let one = BodyShare(of: memory, for: "one")
-    try one.grow(to: free)
+    try one.grow(to: free, now: start)
     #expect(memory.total == 0)
-    try one.grow(to: free + 60)
+    try one.grow(to: free + 60, now: start)
     #expect(memory.total == 60)
-    #expect(throws: HTTPRefusal.crowded) { try one.grow(to: free + 61) }
+    #expect(throws: HTTPRefusal.crowded) { try one.grow(to: free + 61, now: start) }
     let here = BodyShare(of: memory, for: "127.0.0.1")
-    #expect(throws: HTTPRefusal.crowded) { try here.grow(to: free + 41) }
+    #expect(throws: HTTPRefusal.crowded) { try here.grow(to: free + 41, now: start) }
     one.giveBack()
-    try here.grow(to: free + 100)
+    try here.grow(to: free + 100, now: start)
     #expect(memory.total == 100)
 
     var receiver = try BodyReceiver(

@@ -114,7 +114,7 @@ extension Connection {
     if receiver.bytesInMemory > BodyMemory.freeBytes {
       let share = bodyShare ?? BodyShare(of: service.bodies, for: caller(of: head))
       bodyShare = share
-      try share.grow(to: receiver.bytesInMemory)
+      try share.grow(to: receiver.bytesInMemory, now: loop.now)
     }
     guard receiver.isComplete else {
       setDeadline(receiver.began + service.configuration.bodyRate.time(for: receiver.received))
@@ -125,7 +125,7 @@ extension Connection {
     handle(whole, of: head)
   }
 
-  private func caller(of head: ParsedHead) -> String {
+  func caller(of head: ParsedHead) -> String {
     HTTPRequest(head: head.head, clientAddress: address).callerAddress
   }
 

@@ -11,6 +11,8 @@ struct Outgoing {
   /// Bytes sent of all.
   var sent: Int64 = 0
   var began: Instant
+  /// What a large body takes of the server's memory.
+  var share: AnswerShare?
 }
 
 /// A part of a file on its way out.
@@ -48,6 +50,14 @@ extension Connection {
       file = AnswerFile(path: path, offset: offset, length: length)
       if file == nil { response = substitute(status: 404, for: response) }
     }
+    var share: AnswerShare?
+    if case .bytes(let bytes) = response.body, bytes.count > BodyMemory.freeBytes, !response.isBrokenOff {
+      share = takeRoom(bytes.count)
+      if share == nil {
+        response.whenDone?(false)
+        response = service.handler.response(to: .crowded)
+      }
+    }
     whenDone = response.whenDone
     keepsAlive = keepsAlive && !response.closesConnection && !loop.isDraining
     let context = AnswerContext(
@@ -58,17 +68,37 @@ extension Connection {
     phase = .answering
     if response.isBrokenOff { return breakOff(response, context) }
     switch appendHead(of: response, for: context, date: loop.dates.bytes, to: &loop.head) {
-    case .none: sendAtOnce()
+    case .none:
+      if let share { service.bodies.giveBack(share) }
+      sendAtOnce()
     case .bytes(let bytes) where bytes.count <= Self.smallBodyMax:
       loop.head.append(contentsOf: bytes)
       sendAtOnce()
     case .bytes(let bytes):
-      output = Outgoing(head: loop.head, body: bytes, began: loop.now)
+      output = Outgoing(head: loop.head, body: bytes, began: loop.now, share: share)
       flush()
     case .file:
       output = Outgoing(head: loop.head, file: file, began: loop.now)
       flush()
     }
+  }
+
+  /// Room for an answer until its client has it; `nil` if there is none.
+  private func takeRoom(_ count: Int) -> AnswerShare? {
+    service.bodies.share(ofAnswer: count, to: head.map(caller) ?? SocketAddress.counted(address), now: loop.now) {
+      [loop, key] in
+      loop.post {
+        guard let connection = loop.source(key) as? Connection else { return }
+        loop.counters.answersEnded.add(1, ordering: .relaxed)
+        connection.close()
+      }
+    }
+  }
+
+  /// Forgets an answer that is sent or will not be.
+  func dropOutput() {
+    if let share = output?.share { service.bodies.giveBack(share) }
+    output = nil
   }
 
   /// Sends a head that promises a body, and ends. A close without a byte would not do: clients take it for a connection
@@ -109,6 +139,7 @@ extension Connection {
       if count > 0 {
         budget -= count
         output?.sent += Int64(count)
+        if let output, let share = output.share { share.note(sent: output.sent, now: loop.now) }
         loop.counters.bytesSent.add(count, ordering: .relaxed)
         if isOutputSent { answerIsSent() }
       } else if count < 0, errno == EAGAIN {
@@ -163,12 +194,12 @@ extension Connection {
   private func waitForRoom() {
     guard let output else { return }
     let configuration = service.configuration
-    setDeadline(
-      min(loop.now + configuration.answerStallTime, output.began + configuration.answerRate.time(for: output.sent)))
+    let rate = output.share == nil ? configuration.answerRate : configuration.largeAnswerRate
+    setDeadline(min(loop.now + configuration.answerStallTime, output.began + rate.time(for: output.sent)))
   }
 
   private func answerIsSent() {
-    output = nil
+    dropOutput()
     whenDone?(true)
     whenDone = nil
     guard keepsAlive, !loop.isDraining else { return linger() }

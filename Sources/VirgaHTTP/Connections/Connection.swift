@@ -195,7 +195,7 @@ final class Connection: EventSource {
     task = nil
     body = nil
     bodyShare = nil
-    output = nil
+    dropOutput()
     input = []
     whenDone?(false)
     whenDone = nil

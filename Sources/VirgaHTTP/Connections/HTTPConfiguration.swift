@@ -29,8 +29,8 @@ package struct HTTPConfiguration: Sendable {
   /// The same for the memory of bodies alone: a proxy there has many connections, and says for whom each body is.
   package var countsLoopbackBodies = false
 
-  /// Memory that bodies of requests may take until the requests are answered, beyond the first 64 KB of each; those that
-  /// do not fit are told to wait.
+  /// Memory that bodies of requests may take until the requests are answered, and answers until their clients have them,
+  /// beyond the first 64 KB of each; those that do not fit are told to wait.
   package var bodyMemoryBytesMax = 256 << 20
   /// The part of it that one address may take.
   package var bodyMemoryBytesPerAddressMax: Int { bodyMemoryBytesMax / 4 }
@@ -45,6 +45,8 @@ package struct HTTPConfiguration: Sendable {
   package var headTime: Duration = .seconds(10)
   package var bodyRate = MinimumRate(grace: .seconds(10), bytesPerSecond: 10_240)
   package var answerRate = MinimumRate(grace: .seconds(30), bytesPerSecond: 1_024)
+  /// The same for an answer that takes memory beyond the first 64 KB.
+  package var largeAnswerRate = MinimumRate(grace: .seconds(30), bytesPerSecond: 16_384)
   /// How long an answer may wait for the client to take another byte.
   package var answerStallTime: Duration = .seconds(30)
   /// How long a connection may stay open without a request.

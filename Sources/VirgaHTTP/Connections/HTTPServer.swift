@@ -100,6 +100,7 @@ package final class HTTPServer: Sendable {
       var counters = HTTPCounters()
       guard let running else { return counters }
       for loop in running.loops { counters.add(loop.counters) }
+      counters.memoryBytes = running.service.bodies.total
       counters.connectionsRefused = running.service.quota.refused.load(ordering: .relaxed)
       return counters
     }

@@ -7,6 +7,7 @@ final class LoopCounters: Sendable {
   let requests = Atomic<Int>(0)
   let requestsUnderWay = Atomic<Int>(0)
   let refusals = Atomic<Int>(0)
+  let answersEnded = Atomic<Int>(0)
   let bytesReceived = Atomic<Int>(0)
   let bytesSent = Atomic<Int>(0)
 }
@@ -26,6 +27,10 @@ package struct HTTPCounters: Sendable, Hashable {
   package var requestsUnderWay = 0
   /// Requests answered without the handler, being malformed, too large or too slow.
   package var refusals = 0
+  /// Answers that were cut off to make room, because their clients hardly read.
+  package var answersEnded = 0
+  /// What large bodies, and answers that are not yet sent, take of their memory.
+  package var memoryBytes = 0
   package var bytesReceived = 0
   package var bytesSent = 0
 
@@ -35,6 +40,7 @@ package struct HTTPCounters: Sendable, Hashable {
     requests += loop.requests.load(ordering: .relaxed)
     requestsUnderWay += loop.requestsUnderWay.load(ordering: .relaxed)
     refusals += loop.refusals.load(ordering: .relaxed)
+    answersEnded += loop.answersEnded.load(ordering: .relaxed)
     bytesReceived += loop.bytesReceived.load(ordering: .relaxed)
     bytesSent += loop.bytesSent.load(ordering: .relaxed)
   }
