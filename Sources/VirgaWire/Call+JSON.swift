@@ -12,6 +12,8 @@ extension Call {
     do {
       var reader = JSONReader(message: bytes)
       if reader.isAtEnd { reader = JSONReader(Array("{}".utf8)) }
+      // A body may say little at great length: what is read of it stays in proportion.
+      reader.elementsMax = Limits.listElementsMax
       self = try Call(reading: &reader, for: operation, listener)
       try reader.finish()
     } catch {

@@ -9,6 +9,8 @@ import VirgaModel
 /// with `beginArray` and `nextElement` alike.
 package struct JSONReader: Sendable {
   package let bytes: [UInt8]
+  /// Elements that `readArray` takes of one array.
+  package var elementsMax = Int.max
   /// The next byte to read.
   package private(set) var offset = 0
   /// Where the key that `nextKey` answered last begins, its quotation mark included.
@@ -86,7 +88,10 @@ package struct JSONReader: Sendable {
   ) throws(WireError) -> [Element] {
     try beginArray()
     var elements: [Element] = []
-    while try nextElement() { elements.append(try element(&self)) }
+    while try nextElement() {
+      guard elements.count < elementsMax else { throw mismatch("at most \(elementsMax) elements") }
+      elements.append(try element(&self))
+    }
     return elements
   }
 

@@ -55,15 +55,17 @@ extension RecordsModifyRequest {
   private func readOperations(
     _ reader: inout JSONReader, _ listener: OperationListener?
   ) throws(WireError) -> [RecordOperation] {
-    guard let listener else {
-      return try reader.readArray { (r) throws(WireError) in try RecordOperation(reading: &r) }
-    }
     var all: [RecordOperation] = []
     var part: [RecordOperation] = []
     try reader.beginArray()
     while try reader.nextElement() {
+      // One too many says that there are too many; more of them are not worth reading.
+      guard all.count + part.count <= Limits.operationsPerRequestMax else {
+        try reader.skipValue()
+        continue
+      }
       part.append(try RecordOperation(reading: &reader))
-      if part.count == listener.partCount {
+      if let listener, part.count == listener.partCount {
         listener.take(part, self)
         all += part
         part = []
@@ -163,6 +165,11 @@ private struct RecordBody {
     try reader.beginObject()
     while let key = try reader.nextKey() {
       let name = FieldName(key)
+      // One too many spoils the operation; more of them are not worth keeping.
+      if record.fields.count > Limits.fieldsPerRecordMax {
+        try reader.skipValue()
+        continue
+      }
       // Names in ascending order, as our own client sends them, cannot repeat; a set is needed for others alone.
       if names != nil || record.fields.last.map({ $0.name >= name }) == true {
         if names == nil { names = Set(record.fields.map(\.name.rawValue)) }
@@ -191,6 +198,14 @@ private struct RecordBody {
   private mutating func readOther(_ key: String, _ reader: inout JSONReader) throws(WireError) {
     if try record.shareChange.read(key, &reader) { return }
     if RecordKey.all.contains(key) { return try reader.skipValue() }
+    guard unknownKeys.count < Limits.fieldsPerRecordMax, record.unknownMembers.count <= Limits.recordBytesMax else {
+      fault =
+        fault
+        ?? .limitExceeded(
+          "members of record '\(record.name?.rawValue ?? "")' that the service does not know",
+          observed: unknownKeys.count + 1, limit: Limits.fieldsPerRecordMax)
+      return try reader.skipValue()
+    }
     guard unknownKeys.insert(key).inserted else { throw reader.mismatch("each key once, not \(key) twice") }
     if !record.unknownMembers.isEmpty { record.unknownMembers.append(UInt8(ascii: ",")) }
     record.unknownMembers += try reader.readRawMember()
