@@ -15,8 +15,15 @@ extension Limits {
   public static let guessingAddressesMax = 10_000
   /// Pairing codes that live at a time on one server.
   public static let pairingCodesMax = 1_000
-  /// Devices of one account.
+  /// Enrolment codes of one account that live at a time.
+  public static let enrolmentCodesPerAccountMax = 100
+  /// Accounts that one address may make on a server that is open to everybody: so many at once, and another one after
+  /// so many seconds.
+  public static let accountsPerAddressMax = 500
+  public static let secondsPerAccountOfAddress = 10
+  /// Devices of one account, and those that it ever had: a removed one is remembered, so that it never comes back.
   public static let devicesPerAccountMax = 100
+  public static let pastDevicesPerAccountMax = 1_000
   /// Valid web-auth tokens of one account.
   public static let webTokensPerAccountMax = 1_000
   /// Characters of a device's name.
@@ -33,7 +40,7 @@ extension Limits {
   public static let accountRequestBytesMax = 64 << 10
   /// How long a request that waits for a pairing's other side is parked.
   public static let pairingPollAge: Duration = .seconds(25)
-  /// Containers that one account is the first to use on a server.
+  /// Containers in which one account has data, or was the first on a server.
   public static let containersPerAccountMax = 200
   /// API tokens that the operator of one server makes.
   public static let apiTokensMax = 1_000

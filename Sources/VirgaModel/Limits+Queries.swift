@@ -14,6 +14,17 @@ extension Limits {
   public static let recordsSortedPerQueryMax = 100_000
   /// Changes that a zone has seen up to which a query reads its records without an index.
   public static let recordsScannedPerZoneMax = 200
-  /// Indexes of one zone; the oldest goes when another is made.
+  /// Indexes of one zone; the oldest of whoever has the most goes when another is made.
   public static let indexesPerZoneMax = 64
+  /// Indexes of one zone that the queries of one user made, where the zone is not theirs; their oldest goes.
+  public static let indexesPerVisitorMax = 16
+  /// What a step of filling an index takes, so that a save never waits long for one: records, entries, bytes of records.
+  public static let recordsPerIndexStepMax = 256
+  public static let entriesPerIndexStepMax = 2_000
+  public static let bytesPerIndexStepMax = 1 << 20
+  /// Records that are looked at to fill indexes for one user and of one zone: at once, and for each second after.
+  public static let indexedRecordsPerUserMax = 1_000_000
+  public static let indexedRecordsPerUserAndSecond = 200
+  public static let indexedRecordsPerZoneMax = 4_000_000
+  public static let indexedRecordsPerZoneAndSecond = 400
 }

@@ -45,10 +45,24 @@ public enum Limits {
   public static let fieldsPerRecordTypeMax = 2_000
   /// Levels of arrays and objects in one JSON text.
   public static let jsonDepthMax = 64
-  /// Zones of one database; no number of Apple's is known.
+  /// Zones of one database; no number of Apple's is known. And names that it has for zones, those that were deleted
+  /// among them: their numbers are remembered.
   public static let zonesPerDatabaseMax = 10_000
+  public static let zoneNamesPerDatabaseMax = 100_000
+  /// What a tombstone is reckoned to take, in bytes, where there is a quota.
+  public static let tombstoneBytes: Int64 = 256
+  /// Notifications that one call makes for one user; a fetch finds what more would have told of.
+  public static let notificationsPerCallMax = 1_000
   /// Subscriptions of one user in one database.
   public static let subscriptionsPerDatabaseMax = 1_000
+  /// Their bytes together, and how many of them may be in the shared database, where each save of an owner reads those of
+  /// every participant.
+  public static let subscriptionBytesPerDatabaseMax = 1 << 20
+  public static let subscriptionsPerSharedDatabaseMax = 100
+  /// Queries of one user that watch one record type of one database, and their bytes: what everybody's saves of that type
+  /// have to look at.
+  public static let watchedQueriesPerTypeMax = 100
+  public static let watchedQueryBytesPerTypeMax = 32 << 10
   /// Notifications that wait for one push token before the oldest is dropped: a fetch finds what they told of.
   public static let notificationsPerTokenMax = 100
   /// Bytes of one notification (APNs); what does not fit is left out.

@@ -43,8 +43,13 @@ private struct FilterMatcher {
   }
 
   func matches(_ subject: QuerySubject, searchable: Set<FieldName>?) -> Bool {
-    if filter.field == .anySearchable { return containsTokens(subject.tokens(in: searchable)) }
+    if filter.field == .anySearchable {
+      return containsTokens(subject.tokens(of: .anySearchable, searchable: searchable))
+    }
     guard let found = subject.value(of: filter.field) else { return false }
+    if filter.comparator.operand == .words, filter.comparator.opposite == nil {
+      return containsTokens(subject.tokens(of: filter.field, searchable: searchable))
+    }
     let equality = ValueEquality(zone: ignoresZones ? nil : subject.id.zone)
     if let opposite = filter.comparator.opposite {
       return isComparable(found, by: opposite) && !meets(opposite, found, equality)
@@ -82,7 +87,9 @@ private struct FilterMatcher {
   /// A value without a word finds nothing.
   private func containsTokens(_ tokens: Set<String>) -> Bool {
     guard !words.isEmpty else { return false }
-    return filter.comparator == .containsAnyTokens ? !tokens.isDisjoint(with: words) : tokens.isSuperset(of: words)
+    guard filter.comparator == .containsAnyTokens else { return tokens.isSuperset(of: words) }
+    let (few, many) = tokens.count < words.count ? (tokens, words) : (words, tokens)
+    return few.contains(where: many.contains)
   }
 
   private func isNear(_ found: FieldValue) -> Bool {

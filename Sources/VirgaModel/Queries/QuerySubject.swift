@@ -6,6 +6,8 @@ public struct QuerySubject: Sendable {
   public var modified: RecordStamp?
   public var parent: Reference?
   public var share: Reference?
+  /// The words of fields that `keepTokens` was called for.
+  private var knownTokens: [QueryField: Set<String>] = [:]
 
   public init(id: RecordID, fields: Fields, created: RecordStamp? = nil, modified: RecordStamp? = nil) {
     self.id = id
@@ -44,9 +46,22 @@ public struct QuerySubject: Sendable {
     }
   }
 
+  /// Finds the words of a field now, for many queries that will ask for them.
+  /// - Parameter searchable: The fields that `.anySearchable` stands for.
+  public mutating func keepTokens(of field: QueryField, searchable: Set<FieldName>?) {
+    guard knownTokens[field] == nil else { return }
+    knownTokens[field] = tokens(of: field, searchable: searchable)
+  }
+
+  /// The words of a field.
+  func tokens(of field: QueryField, searchable: Set<FieldName>?) -> Set<String> {
+    if let known = knownTokens[field] { return known }
+    return field == .anySearchable ? tokens(in: searchable) : value(of: field)?.searchTokens ?? []
+  }
+
   /// All words of the fields that hold text.
   /// - Parameter fields: Which of them to search; `nil` searches all that are not encrypted.
-  func tokens(in names: Set<FieldName>?) -> Set<String> {
+  private func tokens(in names: Set<FieldName>?) -> Set<String> {
     var found: Set<String> = []
     for element in fields where !element.field.isEncrypted && names?.contains(element.name) ?? true {
       found.formUnion(element.field.value.searchTokens)

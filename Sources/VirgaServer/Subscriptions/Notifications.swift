@@ -17,6 +17,15 @@ func notifySubscribers(
   }
 }
 
+/// The same for zones of a private database that came or went, in one call.
+func notifySubscribers(
+  ofZones zones: [ZoneID], in database: DatabaseKey, transaction: any WriteTransaction, context: inout CallContext
+) throws {
+  guard let user = database.owner, let first = zones.first else { return }
+  try Notifier(first, in: database, scope: .private, transaction: transaction)
+    .tell(user, ofZones: zones, context: &context)
+}
+
 /// The same for a user who sees the zone in their shared database, where nobody subscribes to queries.
 func notifyParticipant(
   _ user: UserName, of zone: ZoneID, in database: DatabaseKey, events: [RecordEvent],
@@ -28,11 +37,24 @@ func notifyParticipant(
 
 /// Tells of a change in one zone, as users see it in one of their databases.
 private struct Notifier {
-  private let zone: ZoneID
+  private var zone: ZoneID
   private let database: DatabaseKey
   private let scope: DatabaseScope
   private let transaction: any WriteTransaction
   private let schemas: NotifiedSchemas
+  private let meter = Meter()
+
+  /// How many notifications each user was sent.
+  private final class Meter {
+    private var sent: [UserName: Int] = [:]
+
+    /// Whether there is room for another one.
+    func take(_ user: UserName) -> Bool {
+      guard sent[user, default: 0] < Limits.notificationsPerCallMax else { return false }
+      sent[user, default: 0] += 1
+      return true
+    }
+  }
 
   init(_ zone: ZoneID, in database: DatabaseKey, scope: DatabaseScope, transaction: any WriteTransaction) {
     self.zone = zone
@@ -40,6 +62,25 @@ private struct Notifier {
     self.scope = scope
     self.transaction = transaction
     schemas = NotifiedSchemas(database, in: transaction)
+  }
+
+  /// Tells the owner's subscriptions to zones that these zones came or went.
+  func tell(_ user: UserName, ofZones zones: [ZoneID], context: inout CallContext) throws {
+    let tokens = try tokens(of: user, context)
+    if tokens.isEmpty { return }
+    let owner = StoredSubscription.owner(
+      user, container: database.container, environment: database.environment, scope: scope)
+    for entity in try transaction.entities(.subscription, owner: owner) {
+      let subscription = try StoredSubscription(entity)
+      for zone in zones where subscription.watches(zone, []) {
+        var notifier = self
+        notifier.zone = zone
+        try notifier.send(subscription, to: user, at: tokens, context: &context)
+        guard subscription.firesOnce else { continue }
+        try transaction.remove(subscription, owner: owner)
+        break
+      }
+    }
   }
 
   /// Tells the user's subscriptions in a database that is theirs.
@@ -118,7 +159,7 @@ private struct Notifier {
     // Of one record, what is told last stands for the same that was told before. Its creation stays its creation.
     if let event { key += "\n\(event.record.name)\n\(event.reason.pushNumber)" }
     if let collapse = try subscription.collapseKey() { key = "\(scope.rawValue) \(subscription.id)\n\(collapse)" }
-    for token in tokens {
+    for token in tokens where meter.take(user) {
       payload.id = context.makeUUID()
       try transaction.append(NotificationRow(pushToken: token.token, coalescingKey: key, payload: payload.json))
       context.wakes.insert(token.token)

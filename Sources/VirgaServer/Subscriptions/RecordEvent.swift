@@ -31,6 +31,17 @@ struct RecordEvent {
     reading.subject = subject
     return subject
   }
+
+  /// The same with the words of these fields, which are found once, however many subscriptions look for some.
+  func subject(
+    in zone: ZoneID, with names: Set<FieldName>, words: [QueryField], searchable: Set<FieldName>
+  ) throws -> QuerySubject {
+    var subject = try subject(in: zone, with: names)
+    if words.isEmpty { return subject }
+    for field in words { subject.keepTokens(of: field, searchable: searchable) }
+    reading.subject = subject
+    return subject
+  }
 }
 
 /// Which events a subscription asks for.
@@ -83,7 +94,10 @@ struct WatchedQuery: Hashable {
     var names = Set(searchable)
     for case .field(let name) in query.filters.map(\.field) { names.insert(name) }
     let matcher = QueryMatcher(query, searchable: searchable)
-    return try wanted.filter { matcher.matches(try $0.subject(in: zone, with: names)) }
+    let words = query.filters.filter { $0.comparator.operand == .words }.map(\.field)
+    return try wanted.filter { event in
+      matcher.matches(try event.subject(in: zone, with: names, words: words, searchable: Set(searchable)))
+    }
   }
 }
 

@@ -57,8 +57,8 @@ private struct SubscriptionShelf {
   private let owner: String
   /// The owner that zones are given in answers.
   var zoneOwner: UserName { access.owner }
-  /// How many there are, once it was asked.
-  private var count: Int?
+  /// What there is, once it was asked.
+  private var room: SubscriptionRoom?
 
   init(_ context: CallContext) throws {
     user = try context.principal.requiredUser()
@@ -78,7 +78,7 @@ private struct SubscriptionShelf {
   mutating func delete(_ id: SubscriptionID, in transaction: any WriteTransaction) throws -> SubscriptionResult {
     guard let known = try subscription(id, in: transaction) else { throw Self.notFound }
     try transaction.remove(known, owner: owner)
-    count? -= 1
+    room?.remove(id)
     return .deleted(id)
   }
 
@@ -102,14 +102,16 @@ private struct SubscriptionShelf {
       if let known, known != stored {
         throw ServiceError(.exists, "subscription '\(subscription.id)' exists with other content; update it")
       }
-      let before = try count ?? transaction.entities(.subscription, owner: owner).count
-      let after = known == nil ? before + 1 : before
-      try Limits.check(after, atMost: Limits.subscriptionsPerDatabaseMax, "subscriptions")
-      count = after
     } else if known == nil {
       throw Self.notFound
     }
-    try transaction.put(stored.entity(owner: owner))
+    let entity = stored.entity(owner: owner)
+    if stored != known {
+      var room = try self.room ?? SubscriptionRoom(all(in: transaction), owner: owner, scope: access.scope)
+      try room.take(stored, bytes: entity.value.count)
+      self.room = room
+    }
+    try transaction.put(entity)
     if access.scope == .public, let database = access.database,
       let watch = stored.watchEntity(owner: owner, in: database)
     {

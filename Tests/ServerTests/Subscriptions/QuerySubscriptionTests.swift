@@ -47,7 +47,7 @@ struct ServiceQuerySubscriptionTests {
   /// However many subscriptions look at a record, it is not read for each of them.
   @Test func manySubscriptionsLookAtOneLargeRecord() throws {
     let (harness, queue) = try Self.world()
-    let names = (0..<250).map { FieldName("f\($0)") }
+    let names = (0..<Limits.watchedQueriesPerTypeMax).map { FieldName("f\($0)") }
     _ = try harness.modify(.create("large", Fields(names.map { .init(name: $0, field: Field(.int64(0))) })))
     for name in names {
       let filter = QueryFilter(.field(name), .equals, .int64(1))
