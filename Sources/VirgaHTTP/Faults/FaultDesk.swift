@@ -30,21 +30,6 @@ package final class FaultDesk: Sendable {
 
   func meet(_ facts: FaultPlan.Facts) -> [FaultPlan.Rule] { plan.withLock { $0?.meet(facts) } ?? [] }
 
-  /// What an operator is told: the rules by name, with their counts.
-  func encoded() -> [UInt8] {
-    let plan = current
-    var writer = JSONWriter(capacity: 256)
-    writer.beginObject()
-    writer.member("seed", Int64(truncatingIfNeeded: plan?.seed ?? 0))
-    writer.key("faults")
-    writer.array(plan?.rules ?? []) { writer, rule in
-      writer.beginObject()
-      writer.member("name", rule.name)
-      writer.member("matched", Int64(rule.matched))
-      writer.member("met", Int64(rule.met))
-      writer.endObject()
-    }
-    writer.endObject()
-    return writer.bytes
-  }
+  /// What an operator is told: the whole plan, with the counts of its rules.
+  func encoded() -> [UInt8] { (current ?? FaultPlan()).encoded() }
 }

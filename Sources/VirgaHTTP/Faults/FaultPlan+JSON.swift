@@ -55,10 +55,12 @@ private struct PlanReader {
   private mutating func rule(number: Int) throws(FaultPlan.Objection) -> FaultPlan.Rule {
     var rule = FaultPlan.Rule("fault \(number)", effect: .none)
     var does = false
-    try object(known: ["name", "when", "do"]) { (self, key) throws(FaultPlan.Objection) in
+    try object(known: ["name", "when", "do", "matched", "met"]) { (self, key) throws(FaultPlan.Objection) in
       switch key {
       case "name": rule.name = try self.string()
       case "when": rule.condition = try self.condition()
+      // A plan that was read from a server has them.
+      case "matched", "met": _ = try self.integer(0...Int.max)
       default:
         (rule.effect, rule.latency) = try self.action()
         does = true

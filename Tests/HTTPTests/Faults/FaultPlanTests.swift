@@ -114,9 +114,35 @@ import VirgaWire
     let answer = try await world.call(.zonesList, "{}")
     #expect(answer.status == 429)
     #expect(answer.headers["Retry-After"] == "7")
-    #expect(try await manage(world, "GET").text == #"{"seed":0,"faults":[{"name":"busy","matched":1,"met":1}]}"#)
+    let shown = try await manage(world, "GET").text
+    #expect(
+      shown == #"{"seed":0,"faults":[{"name":"busy","when":{},"do":{"error":"THROTTLED","reason":"too many requests","#
+        + #""retryAfter":7,"reach":"request"},"matched":1,"met":1}]}"#)
+    // What is shown can be set again.
+    #expect(try await manage(world, "PUT", shown).status == 200)
     #expect(try await manage(world, "DELETE").status == 200)
     #expect(try await world.call(.zonesList, "{}").status == 200)
+  }
+
+  /// Each thing that a plan may say is in what is shown, and means the same when it is read again.
+  @Test(arguments: [
+    #"{"throttle": 13}"#, #"{"error": "CONFLICT", "reason": "so", "reach": "items"}"#, #"{"zoneBusy": true}"#,
+    #"{"quotaFull": true, "retryAfter": 3}"#, #"{"accountUnavailable": true}"#, #"{"cut": "beforeCommit"}"#,
+    #"{"cut": "afterCommit", "latency": 0.25}"#, #"{"expireTokens": "zone", "zone": "Z"}"#,
+    #"{"expireTokens": "zone"}"#, #"{"expireTokens": "database"}"#, #"{"purgeZone": true, "zone": "Z"}"#,
+    #"{"resetEncryptedData": true}"#, #"{"notifications": "drop"}"#, #"{"notifications": "repeat"}"#,
+    #"{"latency": 1.5}"#, #"{"latency": 0}"#,
+  ])
+  func theWholePlanIsShown(action: String) throws {
+    let conditions = [
+      "{}", #"{"call": 3}"#, #"{"call": 3, "times": 2}"#, #"{"times": 9, "probability": 0.125}"#,
+      #"{"container": "iCloud.a", "database": "shared", "user": "_u", "device": "d", "client": "c", "zone": "Z"}"#,
+    ]
+    for condition in conditions {
+      let text = #"{"seed": 7, "faults": [{"name": "n", "when": \#(condition), "do": \#(action)}]}"#
+      let plan = try FaultPlan(json: Array(text.utf8))
+      #expect(try FaultPlan(json: plan.encoded()) == plan, "\(text)")
+    }
   }
 
   @Test func notificationsAreDroppedOrRepeated() async throws {
