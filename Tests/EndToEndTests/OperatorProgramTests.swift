@@ -143,7 +143,8 @@ import VirgaWire
     #expect(imported.code == 0, "\(imported.errors)")
     func roles(_ words: String..., user: String? = nil) async throws -> ProgramRun.End {
       try await ProgramRun.run(
-        ["users", "roles", user ?? account.account.rawValue, "--container", "iCloud.a", "--data", server.data] + words)
+        ["users", "roles", user ?? account.account?.rawValue ?? "", "--container", "iCloud.a", "--data", server.data]
+          + words)
     }
     #expect(try await roles().output.isEmpty)
     #expect(try await roles("--set", "Reader,Editor").output == "Editor\nReader\n")

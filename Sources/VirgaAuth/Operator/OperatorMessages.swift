@@ -115,12 +115,13 @@ package enum OperatorMessages {
       }
     }
 
-    package var account: AccountID
-    package var created: Timestamp
+    /// Missing for users that have data and no account here, such as one that was imported or whose account is gone.
+    package var account: AccountID?
+    package var created: Timestamp?
     package var devices: [Device]
     package var users: [User]
 
-    package init(account: AccountID, created: Timestamp, devices: [Device], users: [User]) {
+    package init(account: AccountID?, created: Timestamp?, devices: [Device], users: [User]) {
       self.account = account
       self.created = created
       self.devices = devices

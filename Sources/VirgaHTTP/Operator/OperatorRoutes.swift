@@ -129,7 +129,8 @@ package final class OperatorRoutes: Sendable {
 
   // MARK: Users
 
-  /// All accounts with their devices, and who each is in the containers where it has data, or in the one that is named.
+  /// All accounts with their devices, and who each is in the containers where it has data, or in the one that is named;
+  /// last, in one entry, everybody else who has a database.
   private func users(_ request: HTTPRequest) async throws(ServiceError) -> [OperatorMessages.Account] {
     let wanted = container(of: request)
     let (found, databases) = try await authenticator.read { [accounts] transaction in
@@ -140,16 +141,27 @@ package final class OperatorRoutes: Sendable {
     }
     let containers = Set(databases.map(\.container)).sorted()
     let owners = Set(databases.compactMap { key in key.owner.map { Owner(container: key.container, user: $0) } })
-    return found.map { account, devices in
+    var listed: Set<Owner> = []
+    var accounts = found.map { account, devices in
       let users = (wanted.map { [$0] } ?? containers).map { container in
         Owner(container: container, user: authenticator.user(of: account.id, in: container))
       }
+      listed.formUnion(users)
       return OperatorMessages.Account(
         account: account.id, created: account.created,
         devices: devices.map { OperatorMessages.Account.Device(id: $0.id, name: $0.name, enrolled: $0.enrolled) },
         users: users.filter { wanted != nil || owners.contains($0) }
           .map { OperatorMessages.Account.User(container: $0.container, user: $0.user) })
     }
+    let others = owners.subtracting(listed).filter { wanted == nil || $0.container == wanted }
+      .sorted { ($0.container, $0.user) < ($1.container, $1.user) }
+    if !others.isEmpty {
+      accounts.append(
+        OperatorMessages.Account(
+          account: nil, created: nil, devices: [],
+          users: others.map { OperatorMessages.Account.User(container: $0.container, user: $0.user) }))
+    }
+    return accounts
   }
 
   private struct Owner: Hashable {

@@ -72,7 +72,7 @@ enum UsersCommand {
     try await client.warnIfUnknown(container)
     if arguments.has("--json") { return try Terminal.print(json: accounts) }
     for account in accounts {
-      Terminal.print("Account \(account.account)")
+      Terminal.print(account.account.map { "Account \($0)" } ?? "Without an account here")
       for device in account.devices { Terminal.print("  device \(device.id)  \(device.name)") }
       for user in account.users { Terminal.print("  user   \(user.user)  \(user.container)") }
     }

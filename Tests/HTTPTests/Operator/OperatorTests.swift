@@ -200,6 +200,13 @@ import VirgaWire
     #expect(accounts.allSatisfy { $0.users.isEmpty }, "it has no data yet")
     let named: [OperatorMessages.Account] = try await world.managed("GET", "users?container=\(world.container)")
     let account = try #require(named.first)
-    #expect(account.users.map(\.user) == [world.front.authenticator.user(of: account.account, in: world.container)])
+    let id = try #require(account.account)
+    #expect(account.users.map(\.user) == [world.front.authenticator.user(of: id, in: world.container)])
+    // A device was put into the store that has no account; its user has a database all the same.
+    try await world.makeZone()
+    let all: [OperatorMessages.Account] = try await world.managed("GET", "users")
+    #expect(all.last?.account == nil && all.last?.users.map(\.user) == [world.user])
+    let elsewhere: [OperatorMessages.Account] = try await world.managed("GET", "users?container=iCloud.else")
+    #expect(elsewhere.map(\.account) == [id])
   }
 }
