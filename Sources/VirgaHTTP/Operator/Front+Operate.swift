@@ -32,16 +32,17 @@ extension Front {
     return reply.encoded(extensions: true, uuid: uuid, owner: context.zoneOwner)
   }
 
-  /// All records of a zone; of the public database those that the user made.
+  /// A page of the records of a zone; of the public database those that the user made.
   func zoneRecords(_ head: HTTPRequestHead, uuid: String) async throws -> [UInt8] {
     let query = QueryParameters(of: head)
     let context = try operatorContext(query, .recordsLookup, head)
     let zone = ZoneSelector(query["zone"].map { ZoneName($0) } ?? .default)
     let maker = context.endpoint.scope == .public ? context.principal.user : nil
-    let reply = try await store.read { [service] transaction in
-      try service.liveRecords(of: zone, madeBy: maker, in: transaction, context: context)
+    return try await store.read { [service] transaction in
+      try service.liveRecords(
+        of: zone, madeBy: maker, after: query["marker"], in: transaction, context: context
+      ).encoded(extensions: true, uuid: uuid, owner: context.zoneOwner)
     }
-    return reply.encoded(extensions: true, uuid: uuid, owner: context.zoneOwner)
   }
 
   /// The roles of a user, whom the query names.

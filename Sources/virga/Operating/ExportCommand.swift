@@ -88,8 +88,7 @@ enum ExportCommand {
         (name: "container", value: container), (name: "environment", value: environment.rawValue),
         (name: "database", value: "public"), (name: "user", value: user),
       ]
-      let made = try ProtocolJSON.object(try await access.send("GET", "zone-records", query: query))
-      let records = made["records"] as? [Any] ?? []
+      let records = try await pages(query)
       let watched = try await self.subscriptions(in: "public")
       if !records.isEmpty || !watched.isEmpty {
         let zones = [["zone": ZoneName.default.rawValue, "records": records] as [String: Any]]
@@ -115,8 +114,21 @@ enum ExportCommand {
         (name: "container", value: container), (name: "environment", value: environment.rawValue),
         (name: "user", value: user), (name: "zone", value: zone),
       ]
-      let answer = try ProtocolJSON.object(try await access.send("GET", "zone-records", query: query))
-      return answer["records"] as? [[String: Any]] ?? []
+      return try await pages(query)
+    }
+
+    /// All pages of a zone's records. One that changed between two of them came twice; its newest state counts.
+    private func pages(_ query: [(name: String, value: String)]) async throws -> [[String: Any]] {
+      var records: [[String: Any]] = []
+      var marker: String?
+      repeat {
+        let more = marker.map { [(name: "marker", value: $0)] } ?? []
+        let page = try ProtocolJSON.object(try await access.send("GET", "zone-records", query: query + more))
+        records += page["records"] as? [[String: Any]] ?? []
+        marker = page["continuationMarker"] as? String
+      } while marker != nil
+      var seen: Set<String> = []
+      return records.reversed().filter { seen.insert($0["recordName"] as? String ?? "").inserted }.reversed()
     }
 
     /// The keys of a zone, sealed, without what is between its owner and those it is shared with: an import is not shared.
