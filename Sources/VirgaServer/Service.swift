@@ -8,6 +8,8 @@ public struct Service: Sendable {
   public var quotas: Quotas
   /// Changes that a zone has seen up to which a query reads its records without an index.
   package var recordsScannedPerZoneMax: Int64 = Int64(Limits.recordsScannedPerZoneMax)
+  package var zonesPerDatabaseMax = Limits.zonesPerDatabaseMax
+  package var zoneNamesPerDatabaseMax = Limits.zoneNamesPerDatabaseMax
 
   public init(quotas: Quotas = Quotas()) { self.quotas = quotas }
 
@@ -24,7 +26,7 @@ public struct Service: Sendable {
     _ call: Call, in transaction: any ReadTransaction, context: inout CallContext
   ) throws -> Reply {
     switch call {
-    case .recordsQuery(let request): try queryRecords(request, in: transaction, writer: nil, context: context)
+    case .recordsQuery(let request): try queryRecords(request, in: transaction, context: context)
     case .recordsLookup(let request): try lookUpRecords(request, in: transaction, context: context)
     case .recordsChanges(let request): try recordChanges(request, in: transaction, context: context)
     case .zonesList: try listZones(in: transaction, context: context)
@@ -56,8 +58,7 @@ public struct Service: Sendable {
     _ call: Call, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {
     switch call {
-    case .recordsQuery(let request):
-      try queryRecords(request, in: transaction, writer: transaction, context: context)
+    case .recordsQuery(let request): try queryMakingIndexes(request, in: transaction, context: context)
     case .recordsModify(let request): try modifyRecords(request, in: transaction, context: &context)
     case .recordsAccept(let request): try acceptShares(request, in: transaction, context: &context)
     case .usersCaller, .usersCurrent: try callingUser(in: transaction, context: &context)

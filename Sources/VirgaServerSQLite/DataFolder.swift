@@ -88,3 +88,12 @@ final class DataFolder: Sendable {
     return code == ENOSPC ? .full(text) : .unwritable(text)
   }
 }
+
+extension DataFolder {
+  /// What is free where a file lies; 0 if that cannot be found out.
+  static func freeBytes(at path: String) -> Int64 {
+    var space = statvfs()
+    guard statvfs(path, &space) == 0 else { return 0 }
+    return Int64(clamping: UInt64(space.f_bavail).multipliedReportingOverflow(by: UInt64(space.f_frsize)).partialValue)
+  }
+}

@@ -17,6 +17,15 @@ enum Layout {
       coalesce((SELECT sum(used_bytes) FROM zone WHERE zone.database = database.id AND zone.deleted = 0), 0);
     """
 
+  /// Counts what replaced versions take and tombstones. A step runs it, so it never changes either.
+  static let countHistory = """
+    UPDATE database SET
+      history_bytes = coalesce((
+        SELECT sum(v.counted_bytes) FROM zone z JOIN version v ON v.zone = z.id WHERE z.database = database.id), 0),
+      tombstone_count = (
+        SELECT count(*) FROM zone z JOIN record r ON r.zone = z.id WHERE z.database = database.id AND r.deleted = 1);
+    """
+
   static let migrations = [
     Migration(
       1,
@@ -131,6 +140,27 @@ enum Layout {
       -- When a zone was last deleted, in the numbers of its database's feed. The reason stays with it.
       ALTER TABLE zone ADD COLUMN deletion_sequence INTEGER NOT NULL DEFAULT 0;
       UPDATE zone SET deletion_sequence = database_sequence WHERE deleted = 1;
+      """),
+    Migration(
+      6,
+      """
+      -- An index is filled in steps, in the order of the records' names. NULL: it is ready.
+      ALTER TABLE record_index ADD COLUMN maker TEXT NOT NULL DEFAULT '';
+      ALTER TABLE record_index ADD COLUMN filled_to TEXT;
+      -- What else a database holds; `DatabaseTally` says what counts. A version remembers what was counted for it.
+      ALTER TABLE database ADD COLUMN key_bytes INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE database ADD COLUMN zone_count INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE database ADD COLUMN past_zone_count INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE database ADD COLUMN history_bytes INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE database ADD COLUMN tombstone_count INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE version ADD COLUMN counted_bytes INTEGER NOT NULL DEFAULT 0;
+      UPDATE version SET counted_bytes = length(fields) + coalesce(length(unknown), 0);
+      UPDATE database SET
+        zone_count = (SELECT count(*) FROM zone z WHERE z.database = database.id AND z.deleted = 0
+          AND z.name <> '_defaultZone'),
+        past_zone_count = (SELECT count(*) FROM zone z WHERE z.database = database.id AND z.deleted = 1
+          AND z.name <> '_defaultZone');
+      \(countHistory)
       """),
   ]
 }

@@ -23,6 +23,8 @@ public final class SQLiteStore: Store {
     public var logRoomTime: Duration = .zero
     /// Up to how long commits and small reads may take lately for a caller that may block to wait for its own.
     public var quickTime: Duration = .milliseconds(1)
+    /// Told of what takes a while when the store is opened.
+    public var note: @Sendable (String) -> Void = { _ in }
 
     public init() {}
   }
@@ -59,6 +61,7 @@ public final class SQLiteStore: Store {
     try folder.checkFile()
     do {
       let connection = try Self.openWriter(folder)
+      Self.makeShrinkable(connection, folder, options.note)
       try folder.noteStore()
       LogFile.makeRoom(
         folder.databasePath + "-wal", bytes: Int64(options.logPagesMax) * Self.frameBytes, within: options.logRoomTime)
@@ -176,12 +179,38 @@ public final class SQLiteStore: Store {
     let connection = try Connection(path: folder.databasePath)
     // Also finds out whether it is a database at all, and whether a part of it is missing.
     try connection.checkLayout(applicationID: Layout.applicationID, known: Layout.migrations.count)
+    // A new file can give space back; of an older one this says nothing before it is written anew.
+    try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     try connection.execute("PRAGMA journal_mode = WAL")
     try connection.execute(durable)
     try connection.execute("PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY")
     connection.ownCheckpoints()
     try connection.migrate(applicationID: Layout.applicationID, Layout.migrations)
     return connection
+  }
+
+  /// Writes a file anew that an earlier version made, so that it can give space back from now on. A stop on the way leaves
+  /// it as it was, and so does a disk without room for a second copy; then the next start tries again.
+  private static func makeShrinkable(_ connection: Connection, _ folder: DataFolder, _ note: (String) -> Void) {
+    do {
+      let mode = try connection.first("PRAGMA auto_vacuum") { $0.int(0) }
+      guard mode == 0 else { return }
+      let pages = try connection.first("PRAGMA page_count") { $0.int64(0) } ?? 0
+      let bytes = pages * 4_096
+      // A copy beside the file, and the log.
+      guard DataFolder.freeBytes(at: folder.databasePath) > 5 * bytes / 2 else {
+        return note("\(folder.databasePath) gives no space back before there is room to write it anew")
+      }
+      if bytes > 256 << 20 { note("writing \(folder.databasePath) anew, once, so that it can give space back") }
+      try connection.execute("PRAGMA temp_store = FILE; PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
+      _ = try connection.query("PRAGMA wal_checkpoint(TRUNCATE)") { $0.int(0) }
+    } catch {
+      let why = (error as? SQLiteError)?.message ?? "it cannot be read"
+      note("\(folder.databasePath) could not be written anew, and gives no space back: \(why)")
+    }
+    do { try connection.execute("PRAGMA temp_store = MEMORY") } catch {
+      note("\(folder.databasePath): \(error.message)")
+    }
   }
 
   private static func openReader(_ folder: DataFolder) throws -> Connection {

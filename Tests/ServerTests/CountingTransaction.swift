@@ -69,6 +69,7 @@ final class CountingTransaction: WriteTransaction {
   ) throws {
     try base.entries(of: index, of: zone, in: range, after: position, body)
   }
+  func tally(of database: DatabaseKey) throws -> DatabaseTally { try base.tally(of: database) }
   func entity(_ kind: Entity.Kind, key: String) throws -> Entity? { try base.entity(kind, key: key) }
   func entities(_ kind: Entity.Kind, owner: String, from key: String) throws -> [Entity] {
     try base.entities(kind, owner: owner, from: key)
@@ -87,9 +88,15 @@ final class CountingTransaction: WriteTransaction {
   func put(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord?, keepsVersion: Bool) throws {
     try base.put(record, in: zone, replacing: previous, keepsVersion: keepsVersion)
   }
-  func makeIndex(_ definition: IndexDefinition, of zone: ZoneRow) throws -> RecordIndex {
-    try base.makeIndex(definition, of: zone)
+  func beginIndex(_ definition: IndexDefinition, of zone: ZoneRow, for maker: String) throws -> RecordIndex {
+    try base.beginIndex(definition, of: zone, for: maker)
   }
+  func fillIndex(
+    _ index: RecordIndex, of zone: ZoneRow, portion: IndexPortion
+  ) throws -> (index: RecordIndex, records: Int) {
+    try base.fillIndex(index, of: zone, portion: portion)
+  }
+  func clearRemovedIndexes(limit: Int) throws -> Bool { try base.clearRemovedIndexes(limit: limit) }
   func removeIndex(_ index: RecordIndex, of zone: ZoneRow) throws { try base.removeIndex(index, of: zone) }
   func dropTombstones(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> [Int64] {
     try base.dropTombstones(in: zone, before: moment, limit: limit)
@@ -97,6 +104,7 @@ final class CountingTransaction: WriteTransaction {
   func dropVersions(before moment: Timestamp, limit: Int) throws -> Int {
     try base.dropVersions(before: moment, limit: limit)
   }
+  func releaseSpace(bytes: Int) throws -> Bool { try base.releaseSpace(bytes: bytes) }
   func put(_ entity: Entity) throws { try base.put(entity) }
   func removeEntity(_ kind: Entity.Kind, key: String) throws { try base.removeEntity(kind, key: key) }
   func put(_ asset: AssetRow) throws { try base.put(asset) }

@@ -30,9 +30,11 @@ extension AccountRoutes {
     let items =
       added.isEmpty
       ? try await authenticator.read { try KeyBook().items(in: place, $0) }
-      : try await authenticator.write { transaction in
+      : try await authenticator.write { [quotas] transaction in
         try Accounts().checkIsIn(session.device, in: transaction)
-        return try KeyBook().add(added, to: place, in: transaction)
+        var random = SystemRandom()
+        return try KeyBook().add(
+          added, to: place, in: transaction, quotas: quotas, account: session.account, random: &random)
       }
     return KeyMessages.Items(items: items.map { KeyMessages.Item($0.name, $0.value, added: $0.added) }, user: caller)
   }

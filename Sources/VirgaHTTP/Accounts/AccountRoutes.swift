@@ -1,7 +1,7 @@
 import Synchronization
 import VirgaAuth
-import VirgaModel
-import VirgaServer
+package import VirgaModel
+package import VirgaServer
 import VirgaWire
 
 /// The calls under `/virga/1/` by which devices enrol, sign in, pair and leave.
@@ -24,16 +24,26 @@ package final class AccountRoutes: Sendable {
   private let masterCode: String
   private let pollAge: Duration
   private let queuesEnded: @Sendable ([String]) -> Void
+  let quotas: Quotas
+  private let admit: @Sendable (AccountID) throws -> Void
+  private let newAccounts = Mutex(
+    WorkBudget(perSecond: 1, atOnce: Limits.accountsPerAddressMax * Limits.secondsPerAccountOfAddress))
 
   /// - Parameter pollAge: How long a request that waits for the other side of a pairing is parked.
   /// - Parameter signInAge: How long a sign-in on a web page lasts.
   /// - Parameter keptSignInAge: The same where the user wants to stay signed in.
+  /// - Parameter quotas: How much a database may hold, its keys too.
+  /// - Parameter admit: Throws `THROTTLED` for an account that asks too often.
   /// - Parameter queuesEnded: Told the push tokens of each device that was removed, before that is answered.
   package init(
     authenticator: Authenticator, pollAge: Duration = Limits.pairingPollAge, signInAge: Duration = Limits.signInAge,
-    keptSignInAge: Duration = Limits.webTokenAge, queuesEnded: @escaping @Sendable ([String]) -> Void = { _ in }
+    keptSignInAge: Duration = Limits.webTokenAge, quotas: Quotas = Quotas(),
+    admit: @escaping @Sendable (AccountID) throws -> Void = { _ in },
+    queuesEnded: @escaping @Sendable ([String]) -> Void = { _ in }
   ) {
     self.authenticator = authenticator
+    self.quotas = quotas
+    self.admit = admit
     self.queuesEnded = queuesEnded
     signIns = SignInRoutes(
       authenticator: authenticator, pollAge: pollAge, age: signInAge, keptAge: keptSignInAge)
@@ -102,6 +112,7 @@ package final class AccountRoutes: Sendable {
     let key = try checkedKey(message.publicKey)
     let name = try checkedName(message.name)
     let code = message.code.map(PairingCode.plain)
+    if authenticator.policy == .open { try checkNewAccounts(of: call) }
     let device = Device(
       id: DeviceID(of: key), account: AccountID(Hex.encode(SystemRandom.bytes(16))), name: name, publicKey: key.der,
       enrolled: call.now)
@@ -117,7 +128,20 @@ package final class AccountRoutes: Sendable {
         try accounts.enrol(device, policy: policy, code: digest, isMasterCode: isMasterCode, in: $0, now: call.now)
       }
     }
+    if enrolled.account == device.account { countNewAccount(of: call) }
     return AccountMessages.Enrolled(account: enrolled.account, device: enrolled.id)
+  }
+
+  /// Where everybody may make an account, nobody makes them without end. A machine's own programs may.
+  private func checkNewAccounts(of call: Incoming) throws(ServiceError) {
+    guard let wait = newAccounts.withLock({ $0.wait(for: call.address, now: call.now) }) else { return }
+    let seconds = Int((wait.wholeMilliseconds + 999) / 1_000)
+    throw ServiceError(.throttled, "too many new accounts from this address", retryAfterSeconds: max(1, seconds))
+  }
+
+  private func countNewAccount(of call: Incoming) {
+    guard !SocketAddress.isLoopback(call.address) else { return }
+    newAccounts.withLock { $0.charge(Limits.secondsPerAccountOfAddress, to: call.address, now: call.now) }
   }
 
   private func openSession(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Session {
@@ -232,7 +256,8 @@ package final class AccountRoutes: Sendable {
     let expires = call.now + Limits.enrolmentCodeAge
     try await authenticator.write { [accounts] transaction in
       try accounts.checkIsIn(session.device, in: transaction)
-      try accounts.invite(digest: SHA256.hexDigest(of: code), expires: expires, in: transaction)
+      try accounts.invite(
+        digest: SHA256.hexDigest(of: code), expires: expires, by: session.account, in: transaction, now: call.now)
     }
     return AccountMessages.Code(code: PairingCode.spelled(code), expires: expires)
   }
@@ -361,7 +386,9 @@ package final class AccountRoutes: Sendable {
   // MARK: Checks
 
   func session(_ call: Incoming) async throws(ServiceError) -> Authenticator.Session {
-    try await authenticator.session(of: call.request)
+    let session = try await authenticator.session(of: call.request)
+    do { try admit(session.account) } catch { throw ServiceError(accountsError: error) }
+    return session
   }
 
   private func checkedKey(_ text: String) throws(ServiceError) -> VerifyingKey {

@@ -11,6 +11,7 @@ extension Front {
   func resetKeys(_ request: HTTPRequest) async -> HTTPResponse {
     do {
       let session = try await authenticator.session(of: request)
+      try rates.admit(session.account, now: configuration.now())
       let message: KeyMessages.Request = try request.message()
       let start = context(
         for: Endpoint(container: "any", environment: .development, scope: .private, operation: .zonesModify),
@@ -37,7 +38,8 @@ extension Front {
         }
         try KeyBook().removeAll(of: .account(session.account), in: transaction)
         let added = message.add.map { KeyBook.Item(name: $0.name, value: $0.value, added: start.now) }
-        _ = try KeyBook().add(added, to: .account(session.account), in: transaction)
+        var random = SystemRandom()
+        _ = try KeyBook().add(added, to: .account(session.account), in: transaction, random: &random)
         return (zones, context.wakes)
       }
       wake(wakes)

@@ -5,6 +5,14 @@ import VirgaWire
 extension Front {
   /// Checks who asks, reads the call, runs it on the store and writes its answer.
   func call(_ endpoint: Endpoint, _ request: HTTPRequest) async -> HTTPResponse {
+    guard let threads = configuration.workThreads, case .bytes(let body) = request.body, Self.mayBeginEarly(body) else {
+      return await callHere(endpoint, request)
+    }
+    // A loop has other connections to look after.
+    return await threads.run { await self.callHere(endpoint, request) }
+  }
+
+  private func callHere(_ endpoint: Endpoint, _ request: HTTPRequest) async -> HTTPResponse {
     let uuid = makeUUID()
     // A page that loses the token of an answer that failed would have to sign in again.
     var tokenHeaders: [(name: String, value: String)] = []
@@ -17,9 +25,11 @@ extension Front {
       tokenHeaders = authentication.responseHeaders
       try rates.admit(authentication.principal, now: configuration.now())
       guard case .bytes(let body) = request.body else { throw ServiceError.badRequest("the body is not in memory") }
+      if Self.mayBeginEarly(body) { try await checkMayWrite(authentication.principal, at: endpoint) }
       let context = context(for: endpoint, authentication.principal, request.head, query)
-      let encode: @Sendable (Reply) -> [UInt8] = {
-        $0.encoded(extensions: context.wantsExtensions, uuid: uuid, owner: context.zoneOwner)
+      let encode: @Sendable (Reply) -> [UInt8] = { [metrics] reply in
+        metrics.count(reply.failureCodes, of: endpoint.operation)
+        return reply.encoded(extensions: context.wantsExtensions, uuid: uuid, owner: context.zoneOwner)
       }
       guard let bytes = try await run(body, context, encode) else { return Self.brokenOff }
       var response = HTTPResponse.json(bytes, status: 200, uuid: uuid).with(tokenHeaders)
@@ -40,7 +50,7 @@ extension Front {
 
   /// - Returns: `nil` when a fault on purpose breaks the connection off.
   private func run(
-    _ body: [UInt8], _ context: CallContext, _ encode: @Sendable (Reply) -> [UInt8]
+    _ body: [UInt8], _ context: CallContext, _ encode: @escaping @Sendable (Reply) -> [UInt8]
   ) async throws -> [UInt8]? {
     let operation = context.endpoint.operation
     if faults.watches(context.endpoint.environment) {
@@ -52,19 +62,18 @@ extension Front {
     }
     let call = try Call(decoding: body, for: operation)
     if call.isLargeWrite { return try await runLarge(call, context, encode) }
+    if call.operation.isReadOnly, !call.isSmallRead { return try await readLarge(call, context, encode) }
     return encode(try await run(call, context, mayBlock: !Self.mayBeginEarly(body)))
   }
 
   /// - Parameter mayBlock: Whether the loop may perform the call itself if it is a small one.
   func run(_ call: Call, _ context: CallContext, mayBlock: Bool = false) async throws -> Reply {
     if call.operation.isReadOnly {
-      do {
-        return try await store.read(mayBlock: mayBlock && call.isSmallRead) { [service] transaction in
+      return try await buildingIndexes(for: context) {
+        try await store.read(mayBlock: mayBlock && call.isSmallRead) { [service] transaction in
           var context = context
           return try service.read(call, in: transaction, context: &context)
         }
-      } catch is WriteNeeded {
-        // The first query of its kind makes an index.
       }
     }
     // In the databases of others one save may concern many.
@@ -72,6 +81,27 @@ extension Front {
     let (reply, wakes) = try await write(call, context) { try await store.write(mayBlock: mayBlock, $0) }
     wake(wakes)
     return reply
+  }
+
+  /// Refuses a large save of nobody where no record type lets the world save, before it is read.
+  private func checkMayWrite(_ principal: Principal, at endpoint: Endpoint) async throws {
+    guard principal.user == nil, endpoint.operation == .recordsModify else { return }
+    let worldMayWrite = try await store.read { [service] transaction in
+      try service.worldMayWrite(in: endpoint.container, endpoint.environment, transaction)
+    }
+    guard worldMayWrite else { throw ServiceError(.authenticationRequired, "request needs authorization") }
+  }
+
+  /// A call that reads much: the answer is written where it is read, so that no loop is kept from its connections.
+  private func readLarge(
+    _ call: Call, _ context: CallContext, _ encode: @escaping @Sendable (Reply) -> [UInt8]
+  ) async throws -> [UInt8] {
+    try await buildingIndexes(for: context) {
+      try await store.read { [service] transaction in
+        var context = context
+        return encode(try service.read(call, in: transaction, context: &context))
+      }
+    }
   }
 
   typealias Writing = @Sendable (any WriteTransaction) throws -> (Reply, Set<String>)

@@ -32,6 +32,13 @@ final class RequestRates: Sendable {
     try check(limiters.withLock { $0.user?.admit(key, now: now) }, "user")
   }
 
+  /// The same for an account's own calls, which belong to no container.
+  /// - Throws: `THROTTLED` with the time to wait.
+  func admit(_ account: AccountID, now: Timestamp) throws(ServiceError) {
+    guard isOn else { return }
+    try check(limiters.withLock { $0.user?.admit(account.rawValue, now: now) }, "user")
+  }
+
   private func check(_ wait: Duration?, _ who: String) throws(ServiceError) {
     guard let wait else { return }
     // Whole seconds, rounded up, so that nobody comes too early.
@@ -44,7 +51,7 @@ extension Route {
   /// Whether requests are counted: not those of monitors and of browsers that ask whether they may ask.
   var isRated: Bool {
     switch self {
-    case .health, .metrics, .preflight: false
+    case .health, .ready, .metrics, .preflight: false
     default: true
     }
   }

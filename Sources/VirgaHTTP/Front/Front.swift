@@ -16,6 +16,8 @@ package final class Front: HTTPHandler {
   package let accounts: AccountRoutes
   let credentials: OperatorRoutes
   let rates: RequestRates
+  let indexes = IndexMaking()
+  let readiness = Readiness()
   let assets: AssetFolder
   let polls: PollTable
   let secrets: ServerSecrets
@@ -46,11 +48,13 @@ package final class Front: HTTPHandler {
         .init("virga_notifications_sent_total", .counter, "Notifications that went to a client.", polls.delivered),
       ]
     }
+    rates = RequestRates(address: configuration.addressRate, user: configuration.userRate)
     accounts = AccountRoutes(
       authenticator: authenticator, signInAge: configuration.signInAge, keptSignInAge: configuration.keptSignInAge,
+      quotas: configuration.quotas,
+      admit: { [rates, now = configuration.now] account in try rates.admit(account, now: now()) },
       queuesEnded: { [polls] tokens in for token in tokens { polls.wake(token) } })
     credentials = OperatorRoutes(authenticator: authenticator)
-    rates = RequestRates(address: configuration.addressRate, user: configuration.userRate)
   }
 
   // MARK: HTTPHandler
@@ -73,7 +77,7 @@ package final class Front: HTTPHandler {
         if let origin = head.headers["Origin"] { response.allow(origin: origin) }
         return .refuse(response)
       }
-    case .download, .push, .share, .health, .metrics, .preflight, .wrongMethod, .notFound, .malformed:
+    case .download, .push, .share, .health, .ready, .metrics, .preflight, .wrongMethod, .notFound, .malformed:
       return .buffer(limit: 65_536)
     }
   }
@@ -136,6 +140,7 @@ package final class Front: HTTPHandler {
     case .push(let token): return await poll(token)
     case .share(let path): return await sharePage(path, request.head)
     case .health: return await health()
+    case .ready: return await ready()
     case .metrics: return metricsAnswer(request)
     case .preflight(let allowed): return .preflight(request.head, allowed: allowed)
     case .wrongMethod(let allowed): return refusal(ofMethod: request.head.method, allowed: allowed)

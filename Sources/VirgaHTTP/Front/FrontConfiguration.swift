@@ -22,6 +22,8 @@ package struct FrontConfiguration: Sendable {
   package var log: @Sendable (String) -> Void = { _ in }
   /// Waits, where a fault on purpose asks for it.
   package var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
+  /// Where large bodies are read and what they ask for is done; `nil` does it where the request came.
+  package var workThreads: WorkThreads?
   /// How much a database may hold.
   package var quotas = Quotas()
   package var assetBytesMax: Int64 = Int64(Limits.assetBytesMax)

@@ -17,6 +17,8 @@ enum Route: Hashable, Sendable {
   /// A call on tokens, keys and users for whoever runs the server.
   case credentials
   case health
+  /// Whether the server can save.
+  case ready
   case metrics
   /// A question by a browser whether it may send another request, and by anybody which ones there are.
   case preflight(allowed: String)
@@ -85,6 +87,7 @@ enum Route: Hashable, Sendable {
     case "push" where segments.count == 3 && segments[1] == "1": .push(token: segments[2])
     case "share" where segments.count == 4: share(segments)
     case "healthz" where segments.count == 1: .health
+    case "readyz" where segments.count == 1: .ready
     case "metrics" where segments.count == 1: .metrics
     default: .notFound("there is nothing at this path")
     }
@@ -139,7 +142,7 @@ enum Route: Hashable, Sendable {
     switch self {
     case .call(let endpoint): endpoint.operation.allowsGet ? ["GET", "HEAD", "POST"] : ["POST"]
     case .upload: ["POST", "PUT"]
-    case .download, .share, .health, .metrics: ["GET", "HEAD"]
+    case .download, .share, .health, .ready, .metrics: ["GET", "HEAD"]
     case .push: ["GET"]
     default: []
     }

@@ -46,7 +46,8 @@ extension Front {
         first?.value ?? theirs.value == theirs.value
       else { return false }
       let items = copy.keys.map { KeyBook.Item($0, now: now) }
-      _ = try KeyBook().add(items, to: .account(copy.account), in: transaction)
+      var random = SystemRandom()
+      _ = try KeyBook().add(items, to: .account(copy.account), in: transaction, random: &random)
       return true
     }
     return Array(try JSONEncoder().encode(OperatorMessages.Restored(hasSameKeys: hasSameKeys)))
@@ -65,7 +66,11 @@ extension Front {
       throw ServiceError.badRequest("the body is {\"items\":[…]}")
     }
     let items = message.items.map { [now = configuration.now()] in KeyBook.Item($0, now: now) }
-    return try await Self.encoded(store.write { try KeyBook().add(items, to: place, in: $0) })
+    return try await Self.encoded(
+      store.write {
+        var random = SystemRandom()
+        return try KeyBook().add(items, to: place, in: $0, random: &random)
+      })
   }
 
   private func keyPlace(_ head: HTTPRequestHead) throws -> KeyBook.Place {

@@ -28,6 +28,8 @@ package final class Metrics: Sendable {
     /// By bucket of time, not yet added up, and the time of all in microseconds.
     var times = [Int](repeating: 0, count: Metrics.bounds.count + 1)
     var microseconds = 0
+    /// Errors of single items, by operation and code.
+    var itemErrors = [Int](repeating: 0, count: Metrics.routes.count * Metrics.codes.count)
   }
 
   private static let others = [
@@ -35,6 +37,8 @@ package final class Metrics: Sendable {
   ]
   private static let routes = Operation.allCases.map(\.rawValue) + others
   private static let places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { ($1, $0) })
+  private static let codes = ServerErrorCode.allCases.map(\.rawValue)
+  private static let codePlaces = Dictionary(uniqueKeysWithValues: codes.enumerated().map { ($1, $0) })
   /// Microseconds.
   private static let bounds = [
     500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000,
@@ -63,6 +67,17 @@ package final class Metrics: Sendable {
     }
   }
 
+  /// Counts the errors of single items in an answer that is none itself.
+  func count(_ failures: [ServerErrorCode], of operation: Operation) {
+    guard !failures.isEmpty, let place = Self.places[operation.rawValue] else { return }
+    counts.withLock { counts in
+      for code in failures {
+        guard let codePlace = Self.codePlaces[code.rawValue] else { continue }
+        counts.itemErrors[place * Self.codes.count + codePlace] += 1
+      }
+    }
+  }
+
   func text() -> String {
     let counts = counts.withLock { $0 }
     var text =
@@ -71,6 +86,14 @@ package final class Metrics: Sendable {
       for kind in 0..<5 where counts.answers[place * 5 + kind] > 0 {
         let labels = #"{operation="\#(route)",status="\#(kind + 1)xx"}"#
         text += "virga_answers_total\(labels) \(counts.answers[place * 5 + kind])\n"
+      }
+    }
+    text += "# HELP virga_item_errors_total Errors of single items in answers with status 200, by operation and code.\n"
+    text += "# TYPE virga_item_errors_total counter\n"
+    for (place, route) in Self.routes.enumerated() {
+      for (codePlace, code) in Self.codes.enumerated() {
+        let count = counts.itemErrors[place * Self.codes.count + codePlace]
+        if count > 0 { text += #"virga_item_errors_total{operation="\#(route)",code="\#(code)"} \#(count)"# + "\n" }
       }
     }
     text += "# HELP virga_answer_seconds How long answers took, long polls left out.\n"
@@ -100,7 +123,7 @@ extension Route {
     case .download: "download"
     case .push: "push"
     case .share: "share"
-    case .health: "health"
+    case .health, .ready: "health"
     case .preflight: "preflight"
     case .wrongMethod, .notFound, .malformed: "none"
     default: "management"
@@ -119,6 +142,10 @@ extension HTTPCounters {
       .init(
         "virga_http_requests_under_way", .gauge, "Requests without an answer yet, parked ones too.", requestsUnderWay),
       .init("virga_http_refusals_total", .counter, "Requests that were malformed, too large or too slow.", refusals),
+      .init("virga_http_memory_bytes", .gauge, "Memory of large bodies and of answers not yet sent.", memoryBytes),
+      .init(
+        "virga_http_answers_ended_total", .counter, "Answers cut off to make room, as their clients hardly read.",
+        answersEnded),
       .init("virga_http_received_bytes_total", .counter, "Bytes received.", bytesReceived),
       .init("virga_http_sent_bytes_total", .counter, "Bytes sent.", bytesSent),
     ]

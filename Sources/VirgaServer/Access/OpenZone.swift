@@ -93,9 +93,19 @@ extension ZoneDeletionReason? {
 
 extension WriteTransaction {
   /// The database's row, made if nothing was written there before.
+  /// - Throws: `limitExceeded` if the caller's account has data in too many containers already.
   func openDatabase(_ key: DatabaseKey, context: inout CallContext) throws -> DatabaseRow {
+    let owner = key.owner == context.principal.user ? context.principal.account : nil
+    return try openDatabase(key, of: owner) { context.makeIncarnation() }
+  }
+
+  /// - Parameter account: The owner's, if the owner is who makes it.
+  func openDatabase(
+    _ key: DatabaseKey, of account: AccountID?, makeIncarnation: () -> UInt64
+  ) throws -> DatabaseRow {
     if let row = try database(key) { return row }
-    let row = DatabaseRow(key: key, incarnation: context.makeIncarnation())
+    if key.owner != nil, let account { try Credentials().noteContainer(key.container, of: account, in: self) }
+    let row = DatabaseRow(key: key, incarnation: makeIncarnation())
     try put(row)
     return row
   }

@@ -1,4 +1,4 @@
-import VirgaModel
+package import VirgaModel
 import VirgaSchema
 import VirgaWire
 
@@ -85,5 +85,16 @@ extension OpenZone {
   /// - Throws: `accessDenied` for a record whose type grants the caller no READ.
   func checkReading(of record: StoredRecord) throws {
     if let grants, try !grants.mayRead(record) { throw ServiceError(.accessDenied, Reason.readNotPermitted) }
+  }
+}
+
+extension Service {
+  /// Whether any record type of a public database lets those who are not signed in create or change records.
+  package func worldMayWrite(
+    in container: ContainerID, _ environment: Environment, _ transaction: any ReadTransaction
+  ) throws -> Bool {
+    try transaction.schema(of: container, in: environment).recordTypes.contains { type in
+      type.grants.contains { $0.role == .world && !$0.rights.isDisjoint(with: [.create, .write]) }
+    }
   }
 }

@@ -97,6 +97,9 @@ package struct Accounts: Sendable {
       if known.account == device.account { return }
       throw ServiceError(.exists, AccountReason.deviceHasAccount)
     }
+    let ever = try transaction.entities(.device, owner: device.account.rawValue).count
+    try Limits.check(
+      ever + 1, atMost: Limits.pastDevicesPerAccountMax, "devices that the account has or had")
     let others = try devices(of: device.account, in: transaction)
     guard others.count < Limits.devicesPerAccountMax else {
       throw ServiceError.limitExceeded("devices", observed: others.count + 1, limit: Limits.devicesPerAccountMax)
@@ -133,9 +136,21 @@ package struct Accounts: Sendable {
 
   // MARK: Codes and tokens
 
-  /// Keeps an enrolment code, by its digest, for somebody who is to make an account.
-  package func invite(digest: String, expires: Timestamp, in transaction: any WriteTransaction) throws {
-    try transaction.put(try Entity(.invitation, key: digest, encoding: Invitation(expires: expires)))
+  /// Keeps an enrolment code, by its digest, for somebody who is to make an account, and drops those of the account that
+  /// have ended.
+  /// - Throws: `limitExceeded` if too many of the account's codes live.
+  package func invite(
+    digest: String, expires: Timestamp, by account: AccountID, in transaction: any WriteTransaction, now: Timestamp
+  ) throws {
+    let owner = "account/\(account)"
+    var living = 0
+    for entity in try transaction.entities(.invitation, owner: owner) {
+      let code: Invitation = try entity.decoded()
+      if code.expires < now { try transaction.removeEntity(.invitation, key: entity.key) } else { living += 1 }
+    }
+    try Limits.check(
+      living + 1, atMost: Limits.enrolmentCodesPerAccountMax, "enrolment codes of one account that nobody has used")
+    try transaction.put(try Entity(.invitation, key: digest, owner: owner, encoding: Invitation(expires: expires)))
   }
 
   private func redeem(_ digest: String, in transaction: any WriteTransaction, now: Timestamp) throws {

@@ -55,7 +55,7 @@ package struct Credentials: Sendable {
         var token = APIToken(container: container, environment: environment)
         token.created = now
         token.generation = generation
-        try noteFirst(container, account, in: transaction)
+        try noteContainer(container, of: account, in: transaction)
         try put(token, digest: key, in: transaction)
         return generation
       }
@@ -72,9 +72,10 @@ package struct Credentials: Sendable {
     }
   }
 
-  /// Notes that an account is the first in a container. It may be again, after the token was revoked.
-  private func noteFirst(
-    _ container: ContainerID, _ account: AccountID, in transaction: any WriteTransaction
+  /// Notes that an account has data in a container, or was the first there.
+  /// - Throws: `limitExceeded` for one container too many.
+  package func noteContainer(
+    _ container: ContainerID, of account: AccountID, in transaction: any WriteTransaction
   ) throws {
     let owner = "account/\(account)"
     let entity = Entity(.apiToken, key: "\(owner)/\(container)", owner: owner, value: [])

@@ -6,6 +6,10 @@ package enum CompactionStep: Hashable, Sendable {
   case zones([ZoneKey])
   /// Replaced versions.
   case versions
+  /// Entries of indexes that were taken away.
+  case removedIndexes
+  /// Space of the store's file that nothing uses.
+  case space
   /// Receipts by their keys.
   case receipts([String])
   /// All receipts that expired before a day are gone.
@@ -15,13 +19,14 @@ package enum CompactionStep: Hashable, Sendable {
 extension Service {
   private static let zonesPerStep = 16
   private static let rowsPerStep = 500
+  private static let spaceBytesPerStep = 512 << 10
   private static let firstReceiptDay = "receipts.firstDay"
 
   /// What there is to be forgotten; each step is to be performed in a write of its own, in this order.
   package func compactionSteps(in transaction: any ReadTransaction, now: Timestamp) throws -> [CompactionStep] {
     let zones = try transaction.zonesToCompact(before: now - Limits.tombstoneAge)
     return zones.portions(of: Self.zonesPerStep).map(CompactionStep.zones)
-      + [.versions] + (try receiptSteps(in: transaction, now: now))
+      + [.versions, .removedIndexes] + (try receiptSteps(in: transaction, now: now)) + [.space]
   }
 
   /// - Returns: Whether the step is to be performed again, since there was more than it does at once.
@@ -39,6 +44,8 @@ extension Service {
     case .versions:
       let count = try transaction.dropVersions(before: now - Limits.versionAge, limit: Self.rowsPerStep)
       return count == Self.rowsPerStep
+    case .removedIndexes: return try transaction.clearRemovedIndexes(limit: Limits.entriesPerIndexStepMax)
+    case .space: return try transaction.releaseSpace(bytes: Self.spaceBytesPerStep)
     case .receipts(let keys):
       for key in keys {
         if let receipt = try transaction.entity(.receipt, key: key).map(AssetReceiptRecord.init), !receipt.isSpent {

@@ -50,10 +50,16 @@ package struct KeyBook: Sendable {
 
   /// Adds what has a name that is free; all that is there now is answered.
   /// - Throws: `ACCESS_DENIED` for names that are not the caller's to add in somebody else's zone.
-  package func add(_ items: [Item], to place: Place, in transaction: any WriteTransaction) throws -> [Item] {
+  /// - Parameter quotas: How much a database may hold, for keys that a zone's owner adds.
+  /// - Parameter account: Whose device adds.
+  package func add(
+    _ items: [Item], to place: Place, in transaction: any WriteTransaction, quotas: Quotas = Quotas(),
+    account: AccountID? = nil, random: inout some RandomNumberGenerator
+  ) throws -> [Item] {
     let prefix = try checkedPrefix(of: place, transaction)
     var room = KeyRoom(
       try transaction.entities(.sealedKey, owner: place.owner), ownerLength: place.owner.utf8.count, prefix: prefix)
+    var addedBytes: Int64 = 0
     for item in items {
       try Limits.check(item.value.utf8.count, atMost: Limits.keyItemBytesMax, "bytes of a key's text")
       try Limits.check(item.name.utf8.count, atMost: Limits.keyItemNameLengthMax, "characters of a key's name")
@@ -69,13 +75,35 @@ package struct KeyBook: Sendable {
       let entity = try Entity(.sealedKey, key: key, owner: place.owner, encoding: stored)
       try room.take(item.name, bytes: entity.value.count)
       try transaction.put(entity)
+      addedBytes += entity.countedBytes
+    }
+    // What participants add has its own room, and takes none of the owner's.
+    if case .zone(_, let database, let reader) = place, reader == database.owner, addedBytes > 0 {
+      var row = try transaction.openDatabase(database, of: account) { RandomText.incarnation(using: &random) }
+      row.keyBytes += addedBytes
+      let used = row.usedBytes + row.keyBytes
+      if let limit = quotas.limit(of: database), used > limit {
+        throw ServiceError(.quotaExceeded, "\(Reason.quotaExceeded): \(used) bytes needed, \(limit) allowed")
+      }
+      try transaction.put(row)
     }
     return try self.items(in: place, transaction)
   }
 
+  /// Counts keys of an owner that went.
+  private func uncount(_ gone: [Entity], in key: DatabaseKey, _ transaction: any WriteTransaction) throws {
+    let bytes = gone.reduce(0) { $0 + $1.countedBytes }
+    guard bytes > 0, var database = try transaction.database(key) else { return }
+    // Those that came before keys were counted are not in it.
+    database.keyBytes = max(0, database.keyBytes - bytes)
+    try transaction.put(database)
+  }
+
   package func removeAll(of place: Place, in transaction: any WriteTransaction) throws {
-    for entity in try transaction.entities(.sealedKey, owner: place.owner) {
-      try transaction.removeEntity(.sealedKey, key: entity.key)
+    let gone = try transaction.entities(.sealedKey, owner: place.owner)
+    for entity in gone { try transaction.removeEntity(.sealedKey, key: entity.key) }
+    if case .zone(_, let database, _) = place {
+      try uncount(gone.filter { !$0.isOfParticipant(place.owner) }, in: database, transaction)
     }
   }
 
@@ -89,6 +117,7 @@ package struct KeyBook: Sendable {
       let name = entity.key.dropFirst(owner.count + 1)
       guard name.hasPrefix("participant/\(user)/") || name.hasPrefix("handover/\(user)/") else { continue }
       try transaction.removeEntity(.sealedKey, key: entity.key)
+      if !entity.isOfParticipant(owner) { try uncount([entity], in: database, transaction) }
     }
   }
 
@@ -120,6 +149,15 @@ package struct KeyBook: Sendable {
       return "participant/\(reader)/"
     }
     throw ServiceError(.zoneNotFound, Reason.zoneNotFound)
+  }
+}
+
+extension Entity {
+  /// What a text that devices keep takes.
+  fileprivate var countedBytes: Int64 { Int64(key.utf8.count + value.count) }
+
+  fileprivate func isOfParticipant(_ placeOwner: String) -> Bool {
+    key.dropFirst(placeOwner.count + 1).hasPrefix("participant/")
   }
 }
 

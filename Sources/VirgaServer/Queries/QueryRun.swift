@@ -18,7 +18,6 @@ struct QueryRun {
   private let start: QueryPosition?
   private let scanMax: Int64
   private let transaction: any ReadTransaction
-  private let writer: (any WriteTransaction)?
   private let paths: [QueryPath]
   private var page: QueryPage
   /// Up to here all zones were read, if a walk had to end early.
@@ -29,15 +28,13 @@ struct QueryRun {
   private static let readsPerZoneMin = 100
 
   init(
-    _ query: CheckedQuery, after start: QueryPosition?, limit: Int, scanMax: Int64, transaction: any ReadTransaction,
-    writer: (any WriteTransaction)?
+    _ query: CheckedQuery, after start: QueryPosition?, limit: Int, scanMax: Int64, transaction: any ReadTransaction
   ) {
     self.query = query.query
     matcher = QueryMatcher(query.query, searchable: query.searchable)
     self.start = start
     self.scanMax = scanMax
     self.transaction = transaction
-    self.writer = writer
     searchable = query.searchable
     fieldNames = query.fieldNames
     paths = query.query.filters.flatMap(\.paths)
@@ -179,7 +176,8 @@ struct QueryRun {
 
   /// An index that there is already and that finds values of the same field.
   private func serving(_ wanted: IndexDefinition, in row: ZoneRow) throws -> IndexDefinition? {
-    let known = try transaction.indexes(of: row).map(\.definition).filter { $0.recordType == wanted.recordType }
+    let known = try transaction.indexes(of: row).filter(\.isReady).map(\.definition)
+      .filter { $0.recordType == wanted.recordType }
     if known.contains(wanted) { return wanted }
     guard wanted.kind == .values else { return nil }
     return known.first { $0.kind == .values && $0.components.first?.field == wanted.components.first?.field }
@@ -199,17 +197,13 @@ struct QueryRun {
   }
 
   /// - Parameter other: An index that is still to be read, so that it does not have to go for this one.
-  /// - Throws: `WriteNeeded` if the index has to be made and this is a read.
+  /// - Throws: `WriteNeeded` if the index is not ready.
   private func index(
     _ definition: IndexDefinition, of row: ZoneRow, besides other: RecordIndex? = nil
   ) throws -> RecordIndex {
     let known = try transaction.indexes(of: row)
-    if let index = known.first(where: { $0.definition == definition }) { return index }
-    guard let writer else { throw WriteNeeded() }
-    if known.count >= Limits.indexesPerZoneMax, let oldest = known.first(where: { $0.id != other?.id }) {
-      try writer.removeIndex(oldest, of: row)
-    }
-    return try writer.makeIndex(definition, of: row)
+    if let index = known.first(where: { $0.definition == definition }), index.isReady { return index }
+    throw WriteNeeded(zone: ZoneKey(row.name, in: row.database), definition: definition, besides: other?.id)
   }
 
   // MARK: Reading

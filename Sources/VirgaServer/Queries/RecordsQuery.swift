@@ -1,9 +1,12 @@
 import VirgaModel
 import VirgaWire
 
-/// A read must first write, such as a query that makes an index: perform the call as a write.
-public struct WriteNeeded: Error {
-  public init() {}
+/// A query needs an index that is not ready: call `Service.advance` in writes of their own until it is, and read again.
+public struct WriteNeeded: Error, Hashable, Sendable {
+  public let zone: ZoneKey
+  public let definition: IndexDefinition
+  /// An index that the same query still reads.
+  public let besides: Int64?
 }
 
 extension Service {
@@ -11,11 +14,9 @@ extension Service {
   ///
   /// A page goes on behind the last record of the one before, by the values that the query sorts by. So a record that
   /// stays as it is comes once, whatever else changes between the pages.
-  /// - Parameter writer: The transaction again, if it may write.
-  /// - Throws: `WriteNeeded` without a writer, if an index has to be made.
+  /// - Throws: `WriteNeeded` if an index has to be made first.
   func queryRecords(
-    _ request: RecordsQueryRequest, in transaction: any ReadTransaction, writer: (any WriteTransaction)?,
-    context: CallContext
+    _ request: RecordsQueryRequest, in transaction: any ReadTransaction, context: CallContext
   ) throws -> Reply {
     let access = try Access(context)
     try Limits.check(desiredKeys: request.desiredKeys)
@@ -25,7 +26,7 @@ extension Service {
     let query = try CheckedQuery(request.query, access: access, in: transaction, context: context)
     var run = QueryRun(
       query, after: start, limit: try pageLimit(request.resultsLimit, context: context),
-      scanMax: recordsScannedPerZoneMax, transaction: transaction, writer: writer)
+      scanMax: recordsScannedPerZoneMax, transaction: transaction)
     for zone in zones { try run.read(zone) }
     let (entries, end) = run.finish()
 

@@ -1,7 +1,8 @@
 import VirgaModel
 import VirgaWire
 
-/// How much a database may hold: the JSON of its live records and the bytes of their assets. `nil` sets no bound.
+/// How much a database may hold: the JSON of its live records, the bytes of their assets, and what its owner's devices
+/// keep for each other. `nil` sets no bound. Versions that were replaced have the same room again, and so have tombstones.
 ///
 /// A user's quota counts what lies in their private database, whoever wrote it.
 public struct Quotas: Hashable, Sendable {
@@ -19,10 +20,22 @@ public struct Quotas: Hashable, Sendable {
 extension RecordBatch {
   /// Fails the saves that would take the database over its quota, operation after operation. What makes a record
   /// smaller always succeeds.
-  func check(_ quotas: Quotas) throws {
+  mutating func check(_ quotas: Quotas) throws {
     guard let limit = quotas.limit(of: zone.database) else { return }
-    var used = try transaction.database(zone.database)?.usedBytes ?? 0
+    var used = try transaction.database(zone.database).map { $0.usedBytes + $0.keyBytes } ?? 0
+    let tally = try transaction.tally(of: zone.database)
+    // Nobody fills the disk by replacing and deleting: what was is kept as far as there is room for it.
+    keepsVersions = tally.historyBytes < limit
+    let tombstoneBytes = Int64(tally.tombstones) * Limits.tombstoneBytes
     for entry in entries {
+      if tombstoneBytes > limit, case .save(let save) = entry.outcome, save.previous == nil {
+        let error = ServiceError(
+          .quotaExceeded,
+          "\(Reason.quotaExceeded): \(tally.tombstones) records were deleted lately; new ones have to wait until that is "
+            + "forgotten")
+        entry.outcome = .failure(RecordFailure(entry.name, error))
+        continue
+      }
       let added = try addedBytes(by: entry.outcome)
       if added > 0 && used + added > limit {
         // How much there is of others' data is told to nobody else.

@@ -93,7 +93,7 @@ extension RecordBatch {
       row.sequence += 1
       save.record.sequence = row.sequence
       do {
-        try transaction.put(save.record, in: row, replacing: save.previous, keepsVersion: true)
+        try transaction.put(save.record, in: row, replacing: save.previous, keepsVersion: keepsVersions)
       } catch is RecordExists {
         throw PreparationFailed()
       }
@@ -119,14 +119,14 @@ extension RecordBatch {
     row.sequence += 1
     var next = record
     next.sequence = row.sequence
-    try transaction.put(next, in: row, replacing: live, keepsVersion: true)
+    try transaction.put(next, in: row, replacing: live, keepsVersion: keepsVersions)
   }
 
   private mutating func bury(_ record: StoredRecord, row: inout ZoneRow, context: CallContext) throws {
     row.sequence += 1
     let modified = context.stamp(by: access.user ?? .defaultOwner, after: record.modified)
     let tombstone = record.tombstone(sequence: row.sequence, modified: modified)
-    try transaction.put(tombstone, in: row, replacing: record, keepsVersion: true)
+    try transaction.put(tombstone, in: row, replacing: record, keepsVersion: keepsVersions)
     events.append(RecordEvent(.deleted, record))
   }
 

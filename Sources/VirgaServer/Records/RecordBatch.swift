@@ -75,6 +75,8 @@ struct RecordBatch {
   var hasTakenNamesForNew = false
   /// The last new record whose fields were known already and which the schema took.
   var lastNew: RecordChange?
+  /// Whether there is room for the versions that are replaced.
+  var keepsVersions = true
   /// Whether all operations so far could be written at once.
   var mayWriteEarly = true
   /// The rows that all that is written changes, once there is something.

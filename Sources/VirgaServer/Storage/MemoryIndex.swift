@@ -2,12 +2,25 @@ import VirgaModel
 
 /// An index of a zone in memory: its entries in their order.
 struct MemoryIndex {
-  let index: RecordIndex
-  private(set) var entries: [IndexEntry]
+  var index: RecordIndex
+  private(set) var entries: [IndexEntry] = []
+  /// Records that are still to be entered, the last first. What comes to the zone meanwhile `put` enters.
+  var left: [RecordName]
 
-  init(_ index: RecordIndex, _ entries: [IndexEntry]) {
+  init(_ index: RecordIndex, of names: [RecordName]) {
     self.index = index
-    self.entries = entries.sorted()
+    left = names.sorted(by: >)
+  }
+
+  /// Enters what was in the zone before the index.
+  mutating func add(_ new: [IndexEntry]) {
+    // Of a record that was changed meanwhile, `put` has entered some.
+    let missing = new.filter { entry in
+      let position = position(of: entry)
+      return position >= entries.count || entries[position] != entry
+    }
+    entries += missing
+    entries.sort()
   }
 
   /// Up to so many entries are moved one by one; more are cheaper all at once.
@@ -20,7 +33,8 @@ struct MemoryIndex {
     } else {
       let (old, count) = (Set(gone), entries.count)
       entries.removeAll(where: old.contains)
-      precondition(entries.count == count - gone.count, "an index has every record's entries")
+      precondition(
+        entries.count == count - gone.count || !index.isReady, "an index has every record's entries")
       entries += come
       entries.sort()
     }
@@ -28,8 +42,9 @@ struct MemoryIndex {
 
   private mutating func remove(_ entry: IndexEntry) {
     let position = position(of: entry)
-    precondition(position < entries.count && entries[position] == entry, "an index has every record's entries")
-    entries.remove(at: position)
+    let isThere = position < entries.count && entries[position] == entry
+    precondition(isThere || !index.isReady, "an index has every record's entries")
+    if isThere { entries.remove(at: position) }
   }
 
   /// Where the first entry lies that is not less.
@@ -75,24 +90,46 @@ extension MemoryTransaction {
     }
   }
 
-  func makeIndex(_ definition: IndexDefinition, of zone: ZoneRow) throws -> RecordIndex {
+  func beginIndex(_ definition: IndexDefinition, of zone: ZoneRow, for maker: String) throws -> RecordIndex {
     let zone = try contents(zone)
     let tables = tables
     tables.lastIndexID += 1
-    let index = RecordIndex(id: tables.lastIndexID, definition: definition)
-    var entries: [IndexEntry] = []
-    for record in zone.contents.records.values {
-      for key in try IndexDefinition.keys(of: record, in: [definition])[0] {
-        entries.append(IndexEntry(key: key, name: record.name))
-      }
-    }
-    zone.contents.indexes.append(MemoryIndex(index, entries))
+    let index = RecordIndex(id: tables.lastIndexID, definition: definition, maker: maker, isReady: false)
+    zone.contents.indexes.append(MemoryIndex(index, of: Array(zone.contents.records.keys)))
     undo.append {
       tables.lastIndexID -= 1
       zone.contents.indexes.removeLast()
     }
     return index
   }
+
+  func fillIndex(
+    _ index: RecordIndex, of zone: ZoneRow, portion: IndexPortion
+  ) throws -> (index: RecordIndex, records: Int) {
+    let zone = try contents(zone)
+    guard let place = zone.contents.indexes.firstIndex(where: { $0.index.id == index.id }) else {
+      throw StoreError.other("the zone has no such index")
+    }
+    let before = zone.contents.indexes[place]
+    var entries: [IndexEntry] = []
+    var (count, byteCount) = (0, 0)
+    while count < portion.records, entries.count < portion.entries, byteCount < portion.bytes,
+      let name = zone.contents.indexes[place].left.popLast()
+    {
+      count += 1
+      guard let record = zone.contents.records[name] else { continue }
+      byteCount += record.fieldsJSON.count
+      for key in try IndexDefinition.keys(of: record, in: [index.definition])[0] {
+        entries.append(IndexEntry(key: key, name: name))
+      }
+    }
+    zone.contents.indexes[place].add(entries)
+    if zone.contents.indexes[place].left.isEmpty { zone.contents.indexes[place].index.isReady = true }
+    undo.append { zone.contents.indexes[place] = before }
+    return (zone.contents.indexes[place].index, count)
+  }
+
+  func clearRemovedIndexes(limit: Int) throws -> Bool { false }
 
   func removeIndex(_ index: RecordIndex, of zone: ZoneRow) throws {
     let zone = try contents(zone)
@@ -110,6 +147,12 @@ extension MemoryTransaction {
     for position in definitions.indices where before[position] != after[position] {
       let gone = before[position].map { IndexEntry(key: $0, name: name) }
       let come = after[position].map { IndexEntry(key: $0, name: name) }
+      guard zone.contents.indexes[position].index.isReady else {
+        let before = zone.contents.indexes[position]
+        zone.contents.indexes[position].replace(gone, by: come)
+        undo.append { zone.contents.indexes[position] = before }
+        continue
+      }
       zone.contents.indexes[position].replace(gone, by: come)
       undo.append { zone.contents.indexes[position].replace(come, by: gone) }
     }

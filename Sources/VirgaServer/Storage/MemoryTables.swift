@@ -34,6 +34,7 @@ struct EntityText: Hashable, Comparable {
 
 final class MemoryDatabase {
   var row: DatabaseRow
+  var tally = DatabaseTally()
   var zones: [ZoneName: MemoryZone] = [:]
   var log = SequenceLog<Int64>()
 
@@ -52,6 +53,8 @@ struct MemoryRecords {
   struct Version {
     var record: StoredRecord
     var replaced: Timestamp
+    /// What was counted for it.
+    var countedBytes: Int64
   }
 
   struct Source: Hashable {

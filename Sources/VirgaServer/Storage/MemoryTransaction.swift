@@ -60,6 +60,16 @@ final class MemoryTransaction: WriteTransaction {
 extension MemoryTransaction {
   func database(_ key: DatabaseKey) throws -> DatabaseRow? { known(key)?.row }
 
+  func tally(of database: DatabaseKey) throws -> DatabaseTally { known(database)?.tally ?? DatabaseTally() }
+
+  /// Changes what is counted of a database.
+  func count(in key: DatabaseKey, _ change: (inout DatabaseTally) -> Void) {
+    guard let database = known(key) else { return }
+    let old = database.tally
+    change(&database.tally)
+    undo.append { database.tally = old }
+  }
+
   func databases() throws -> [DatabaseRow] {
     precondition(isOpen, "the transaction has ended")
     return tables.databases.values.map(\.row).sorted {
@@ -125,6 +135,7 @@ extension MemoryTransaction {
       database.log.add(id, at: zone.databaseSequence)
       let sequence = zone.databaseSequence
       undo.append { database.log.remove(id, at: sequence) }
+      count(in: zone.database) { [zone] in $0.note(zone, replacing: nil) }
     } else {
       known = try contents(zone)
       let old = known.row
@@ -133,6 +144,7 @@ extension MemoryTransaction {
       }
       known.row = zone
       undo.append { known.row = old }
+      if old.isDeleted != zone.isDeleted { count(in: zone.database) { [zone] in $0.note(zone, replacing: old) } }
       if old.databaseSequence != zone.databaseSequence {
         let (id, sequence) = (zone.id, zone.databaseSequence)
         database.log.add(id, at: sequence)
@@ -146,6 +158,10 @@ extension MemoryTransaction {
   func removeRecords(of zone: ZoneRow) throws {
     let zone = try contents(zone)
     let old = zone.contents
+    count(in: zone.row.database) { tally in
+      tally.tombstones -= old.records.values.count(where: \.isDeleted)
+      tally.historyBytes -= old.versions.values.joined().reduce(0) { $0 + $1.countedBytes }
+    }
     zone.contents = MemoryRecords()
     undo.append { zone.contents = old }
     for checksums in old.claims.values { countClaims(checksums, by: -1) }
@@ -208,10 +224,15 @@ extension MemoryTransaction {
       throw StoreError.other("the record replaced is not the newest version")
     }
     try updateIndexes(from: old, to: record, in: zone)
+    if record.isDeleted || old?.isDeleted == true {
+      count(in: zone.row.database) { $0.note(record, replacing: old) }
+    }
     setRecord(record, in: zone, replacing: old)
     if let old {
       if keepsVersion && !old.isDeleted {
-        let version = MemoryRecords.Version(record: old, replaced: record.modified.time)
+        let counted = countedBytes(of: old, in: zone, replacedBy: record)
+        let version = MemoryRecords.Version(record: old, replaced: record.modified.time, countedBytes: counted)
+        count(in: zone.row.database) { $0.historyBytes += counted }
         zone.contents.versions[name, default: []].insert(version, at: 0)
         undo.append { zone.contents.versions[name]?.removeFirst() }
         dropSurplusVersions(of: name, in: zone)
@@ -231,10 +252,21 @@ extension MemoryTransaction {
     }
   }
 
+  /// What a version takes once it is replaced: assets that the next one has too are counted there.
+  private func countedBytes(of record: StoredRecord, in zone: MemoryZone, replacedBy next: StoredRecord) -> Int64 {
+    let gone = (zone.contents.claims[record.sequence] ?? []).subtracting(next.assetChecksums)
+    return gone.reduce(Int64(record.fieldsJSON.count + record.unknownMembers.count)) {
+      $0 + (tables.assets[$1]?.size ?? 0)
+    }
+  }
+
   private func dropSurplusVersions(of name: RecordName, in zone: MemoryZone) {
     guard let versions = zone.contents.versions[name], versions.count > Limits.versionsPerRecordMax else { return }
     zone.contents.versions[name] = Array(versions.prefix(Limits.versionsPerRecordMax))
     undo.append { zone.contents.versions[name] = versions }
+    count(in: zone.row.database) { tally in
+      tally.historyBytes -= versions.dropFirst(Limits.versionsPerRecordMax).reduce(0) { $0 + $1.countedBytes }
+    }
     for version in versions.dropFirst(Limits.versionsPerRecordMax) where version.record.hasAssets {
       endClaims(of: version.record.sequence, in: zone)
     }
@@ -304,14 +336,17 @@ extension MemoryTransaction {
     }
     touchedZones.append(zone)
     undo.append { zone.contents.records = old }
+    count(in: zone.row.database) { $0.tombstones -= dropped.count }
     return dropped.map(\.sequence)
   }
 
   func dropVersions(before moment: Timestamp, limit: Int) throws -> Int {
-    var past: [(replaced: Timestamp, zone: Int64, record: StoredRecord)] = []
+    var past: [(replaced: Timestamp, zone: Int64, record: StoredRecord, countedBytes: Int64)] = []
     for (id, zone) in tables.zones {
       for versions in zone.contents.versions.values {
-        for version in versions where version.replaced < moment { past.append((version.replaced, id, version.record)) }
+        for version in versions where version.replaced < moment {
+          past.append((version.replaced, id, version.record, version.countedBytes))
+        }
       }
     }
     past.sort { ($0.replaced, $0.zone, $0.record.sequence) < ($1.replaced, $1.zone, $1.record.sequence) }
@@ -319,12 +354,13 @@ extension MemoryTransaction {
     for (id, versions) in Dictionary(grouping: dropped, by: \.zone) {
       guard let zone = tables.zones[id] else { continue }
       let old = zone.contents.versions
-      for (_, _, record) in versions {
+      count(in: zone.row.database) { $0.historyBytes -= versions.reduce(0) { $0 + $1.countedBytes } }
+      for (_, _, record, _) in versions {
         zone.contents.versions[record.name]?.removeAll { $0.record.sequence == record.sequence }
         if zone.contents.versions[record.name]?.isEmpty == true { zone.contents.versions[record.name] = nil }
       }
       undo.append { zone.contents.versions = old }
-      for (_, _, record) in versions where record.hasAssets { endClaims(of: record.sequence, in: zone) }
+      for (_, _, record, _) in versions where record.hasAssets { endClaims(of: record.sequence, in: zone) }
     }
     return dropped.count
   }
@@ -344,6 +380,8 @@ extension MemoryTransaction {
     let first = EntityText(key)
     return keys.filter { $0 >= first }.sorted().compactMap { entities[$0] }
   }
+
+  func releaseSpace(bytes: Int) throws -> Bool { false }
 
   func put(_ entity: Entity) throws { setEntity(entity.kind, entity.key, entity) }
 

@@ -25,11 +25,40 @@ public struct DatabaseRow: Hashable, Sendable {
   public var sequence: Int64
   /// What its live records and their assets take; see `Quotas`.
   public var usedBytes: Int64 = 0
+  /// What the owner's devices keep for each other beside its zones.
+  public var keyBytes: Int64 = 0
 
   public init(key: DatabaseKey, incarnation: UInt64, sequence: Int64 = 0) {
     self.key = key
     self.incarnation = incarnation
     self.sequence = sequence
+  }
+}
+
+/// What a database holds besides live records, as its store counts it.
+public struct DatabaseTally: Hashable, Sendable {
+  /// Zones that live and zones that were deleted, the default zone left out.
+  public var zones = 0
+  public var pastZones = 0
+  /// What replaced versions take: their fields, and assets that the version after them does not have.
+  public var historyBytes: Int64 = 0
+  public var tombstones = 0
+
+  public init() {}
+
+  /// Counts a zone's row. `old` is the row before; a new one has none.
+  package mutating func note(_ zone: ZoneRow, replacing old: ZoneRow?) {
+    guard zone.name != .default else { return }
+    if let old {
+      if old.isDeleted { pastZones -= 1 } else { zones -= 1 }
+    }
+    if zone.isDeleted { pastZones += 1 } else { zones += 1 }
+  }
+
+  /// Counts a tombstone that came or went.
+  package mutating func note(_ record: StoredRecord, replacing old: StoredRecord?) {
+    if old?.isDeleted == true { tombstones -= 1 }
+    if record.isDeleted { tombstones += 1 }
   }
 }
 

@@ -70,6 +70,8 @@ public struct RecordExists: Error {
 /// the store is given a `StoreError`.
 public protocol ReadTransaction: AnyObject {
   func database(_ key: DatabaseKey) throws -> DatabaseRow?
+  /// What the store counts of a database; nothing of one that has no row.
+  func tally(of database: DatabaseKey) throws -> DatabaseTally
   /// All databases, in any total order that stays the same: for housekeeping and after a restore.
   func databases() throws -> [DatabaseRow]
   /// The zone's row, also when the zone is deleted.
@@ -136,16 +138,28 @@ public protocol WriteTransaction: ReadTransaction {
   /// of a record. Claims and references are kept up by the store: claims belong to a version and end when it leaves the history, references belong to the newest version.
   /// - Throws: `RecordExists` if `previous` is `nil` and there is one.
   func put(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord?, keepsVersion: Bool) throws
-  /// Makes an index of the zone's records and fills it.
+  /// Makes an index of the zone's records without entries, which `fillIndex` makes ready. `put` keeps it up from now on.
   /// - Precondition: The zone has none of this definition.
-  func makeIndex(_ definition: IndexDefinition, of zone: ZoneRow) throws -> RecordIndex
+  func beginIndex(_ definition: IndexDefinition, of zone: ZoneRow, for maker: String) throws -> RecordIndex
+  /// Enters more of the zone's records into an index that is not ready.
+  /// - Returns: The index as it is now, and how many records were looked at.
+  func fillIndex(_ index: RecordIndex, of zone: ZoneRow, portion: IndexPortion) throws
+    -> (index: RecordIndex, records: Int)
+  /// Takes an index away. Its entries may stay until `clearRemovedIndexes`.
   func removeIndex(_ index: RecordIndex, of zone: ZoneRow) throws
+  /// Removes entries of indexes that were taken away, at most `limit`.
+  /// - Returns: Whether there may be more.
+  func clearRemovedIndexes(limit: Int) throws -> Bool
 
   /// Drops the oldest tombstones whose deletion (`modified`) is older than `moment`, at most `limit`; answers their
   /// sequences.
   func dropTombstones(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> [Int64]
   /// Drops the oldest versions that were replaced before `moment`, at most `limit`; answers how many there were.
   func dropVersions(before moment: Timestamp, limit: Int) throws -> Int
+
+  /// Gives space that nothing uses back to the disk, about `bytes` at most.
+  /// - Returns: Whether there is more to give.
+  func releaseSpace(bytes: Int) throws -> Bool
 
   func put(_ entity: Entity) throws
   func removeEntity(_ kind: Entity.Kind, key: String) throws
@@ -156,6 +170,16 @@ public protocol WriteTransaction: ReadTransaction {
   /// the token beyond `Limits.notificationsPerTokenMax`. Its number is greater than every earlier one of the store.
   func append(_ notification: NotificationRow) throws
   func removeNotifications(_ ids: [Int64]) throws
+}
+
+extension WriteTransaction {
+  /// Makes an index of the zone's records and fills it at once.
+  /// - Precondition: The zone has none of this definition.
+  public func makeIndex(_ definition: IndexDefinition, of zone: ZoneRow) throws -> RecordIndex {
+    var index = try beginIndex(definition, of: zone, for: "")
+    while !index.isReady { index = try fillIndex(index, of: zone, portion: .all).index }
+    return index
+  }
 }
 
 extension ReadTransaction {

@@ -42,19 +42,6 @@ private struct Notifier {
   private let scope: DatabaseScope
   private let transaction: any WriteTransaction
   private let schemas: NotifiedSchemas
-  private let meter = Meter()
-
-  /// How many notifications each user was sent.
-  private final class Meter {
-    private var sent: [UserName: Int] = [:]
-
-    /// Whether there is room for another one.
-    func take(_ user: UserName) -> Bool {
-      guard sent[user, default: 0] < Limits.notificationsPerCallMax else { return false }
-      sent[user, default: 0] += 1
-      return true
-    }
-  }
 
   init(_ zone: ZoneID, in database: DatabaseKey, scope: DatabaseScope, transaction: any WriteTransaction) {
     self.zone = zone
@@ -159,7 +146,7 @@ private struct Notifier {
     // Of one record, what is told last stands for the same that was told before. Its creation stays its creation.
     if let event { key += "\n\(event.record.name)\n\(event.reason.pushNumber)" }
     if let collapse = try subscription.collapseKey() { key = "\(scope.rawValue) \(subscription.id)\n\(collapse)" }
-    for token in tokens where meter.take(user) {
+    for token in tokens where schemas.takeRoom(for: user) {
       payload.id = context.makeUUID()
       try transaction.append(NotificationRow(pushToken: token.token, coalescingKey: key, payload: payload.json))
       context.wakes.insert(token.token)

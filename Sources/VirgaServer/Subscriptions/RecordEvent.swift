@@ -101,15 +101,23 @@ struct WatchedQuery: Hashable {
   }
 }
 
-/// Schemas that are looked at while events are told.
+/// What is found out while events are told: schemas, and how many notifications each user was sent.
 final class NotifiedSchemas {
   private let database: DatabaseKey
   private let transaction: any ReadTransaction
   private var known: [RecordType: [FieldName]] = [:]
+  private var sent: [UserName: Int] = [:]
 
   init(_ database: DatabaseKey, in transaction: any ReadTransaction) {
     self.database = database
     self.transaction = transaction
+  }
+
+  /// Whether there is room for another notification of a user.
+  func takeRoom(for user: UserName) -> Bool {
+    guard sent[user, default: 0] < Limits.notificationsPerCallMax else { return false }
+    sent[user, default: 0] += 1
+    return true
   }
 
   /// The fields that a search of a whole record looks at: those that are marked so now.

@@ -18,15 +18,17 @@ extension Service {
       }
     }
     var shelf = ZoneShelf(access: access, transaction: transaction)
-    return .zones(
-      try request.operations.map { operation in
-        try transaction.itemResult(failure: { .failure(operation.zone, $0) }) {
-          switch operation.kind {
-          case .create: .zone(try shelf.create(operation.zone, context: &context))
-          case .delete: .zone(try shelf.delete(operation.zone, context: &context))
-          }
+    (shelf.zonesMax, shelf.namesMax) = (zonesPerDatabaseMax, zoneNamesPerDatabaseMax)
+    let results: [ZoneResult] = try request.operations.map { operation in
+      try transaction.itemResult(failure: { .failure(operation.zone, $0) }) {
+        switch operation.kind {
+        case .create: .zone(try shelf.create(operation.zone, context: &context))
+        case .delete: .zone(try shelf.delete(operation.zone, context: &context))
         }
-      })
+      }
+    }
+    try shelf.notify(context: &context)
+    return .zones(results)
   }
 }
 
@@ -40,6 +42,7 @@ extension Service {
     guard let key = access.database, let row = try transaction.zone(zone, in: key), !row.isDeleted else { return false }
     var shelf = ZoneShelf(access: access, transaction: transaction)
     _ = try shelf.delete(ZoneSelector(zone), reason: reason, context: &context)
+    try shelf.notify(context: &context)
     return true
   }
 }
@@ -48,9 +51,10 @@ extension Service {
 private struct ZoneShelf {
   let access: Access
   let transaction: any WriteTransaction
-  /// How many zones live, once it was asked.
-  private var count: Int?
-
+  /// What came or went.
+  private var changed: [ZoneID] = []
+  var zonesMax = Limits.zonesPerDatabaseMax
+  var namesMax = Limits.zoneNamesPerDatabaseMax
   init(access: Access, transaction: any WriteTransaction) {
     self.access = access
     self.transaction = transaction
@@ -67,11 +71,13 @@ private struct ZoneShelf {
     }
     let known = try transaction.zone(id.name, in: key)
     if let known, !known.isDeleted { return known.envelope(owner: id.owner) }
+    let tally = try transaction.tally(of: key)
+    try Limits.check(tally.zones + 1, atMost: zonesMax, "zones of a database")
+    if known == nil {
+      try Limits.check(
+        tally.zones + tally.pastZones + 1, atMost: namesMax, "names of zones, deleted ones too, in a database")
+    }
     var database = try transaction.openDatabase(key, context: &context)
-    let others = try count ?? transaction.liveZones(of: key).count
-    try Limits.check(others + 1, atMost: Limits.zonesPerDatabaseMax, "zones of a database")
-    count = others + 1
-
     database.sequence += 1
     try transaction.put(database)
     // A zone that is created again goes on with its numbers, so that no tag of its earlier life ever fits.
@@ -81,8 +87,14 @@ private struct ZoneShelf {
     row.isDeleted = false
     row.databaseSequence = database.sequence
     try transaction.put(&row)
-    try notifySubscribers(of: id, in: key, transaction: transaction, context: &context)
+    changed.append(id)
     return row.envelope(owner: id.owner)
+  }
+
+  /// Tells subscribers of all that came or went, once it is done.
+  func notify(context: inout CallContext) throws {
+    guard let key = access.database else { return }
+    try notifySubscribers(ofZones: changed, in: key, transaction: transaction, context: &context)
   }
 
   mutating func delete(
@@ -105,9 +117,8 @@ private struct ZoneShelf {
     try transaction.removeRecords(of: row)
     try transaction.put(database)
     row.noteDeletion(reason, at: database.sequence)
-    count? -= 1
     try transaction.put(&row)
-    try notifySubscribers(of: id, in: key, transaction: transaction, context: &context)
+    changed.append(id)
     return row.envelope(owner: id.owner)
   }
 }

@@ -79,7 +79,7 @@ package enum StoreErasure {
         let path = "\(folder)/assets/\(place)"
         guard unlink(path) == 0 || errno == ENOENT else { throw StoreError.unwritable("\(path) cannot be removed") }
       }
-      try connection.execute("VACUUM")
+      try connection.execute("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
       try connection.run("DELETE FROM entity WHERE kind = 'setting' AND key = ?", unfinished)
       _ = try connection.query("PRAGMA wal_checkpoint(TRUNCATE)") { $0.int(0) }
     }
@@ -212,6 +212,7 @@ package enum StoreErasure {
       WHERE id IN (SELECT zone FROM zone_bytes) AND id NOT IN (SELECT zone FROM gone_record);
       UPDATE database SET used_bytes =
         coalesce((SELECT sum(used_bytes) FROM zone WHERE zone.database = database.id AND zone.deleted = 0), 0);
+      \(Layout.countHistory)
       """)
   }
 

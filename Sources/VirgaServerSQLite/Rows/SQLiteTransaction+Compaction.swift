@@ -20,4 +20,21 @@ extension SQLiteTransaction {
     }
     return keys
   }
+
+  /// Pages that stay free for what comes next: so many, or one in ten if that is more.
+  private static let freePagesMin = 1_024
+  private static let bytesPerPage = 4_096
+
+  func releaseSpace(bytes: Int) throws -> Bool {
+    func number(_ sql: StaticString) throws -> Int { try statement(sql).first { $0.int(0) } ?? 0 }
+    // Of a file that was not brought to this form nothing can be given back.
+    guard try number("PRAGMA auto_vacuum") == 2 else { return false }
+    let kept = max(Self.freePagesMin, try number("PRAGMA page_count") / 10)
+    let surplus = try number("PRAGMA freelist_count") - kept
+    guard surplus > 0 else { return false }
+    let pages = min(surplus, max(1, bytes / Self.bytesPerPage))
+    // A pragma takes no parameter; the number is ours.
+    try connection.execute("PRAGMA incremental_vacuum(\(pages))")
+    return surplus > pages
+  }
 }

@@ -5,13 +5,15 @@ import VirgaServer
 extension SQLiteTransaction {
   func indexes(of zone: ZoneRow) throws -> [RecordIndex] {
     if isWriter, let known = cache.indexes[zone.id] { return known }
-    let statement = try statement("SELECT id, type, definition FROM record_index WHERE zone = ? ORDER BY id")
+    let statement = try statement(
+      "SELECT id, type, definition, maker, filled_to IS NULL FROM record_index WHERE zone = ? ORDER BY id")
     try statement.bind(1, zone.id)
     var indexes: [RecordIndex] = []
     try statement.forEach { row in
       // One of an older format is as good as none.
       if let definition = IndexDefinition(RecordType(row.text(1)), text: row.text(2)) {
-        indexes.append(RecordIndex(id: row.int64(0), definition: definition))
+        indexes.append(
+          RecordIndex(id: row.int64(0), definition: definition, maker: row.text(3), isReady: row.bool(4)))
       }
       return true
     }
@@ -61,59 +63,111 @@ extension SQLiteTransaction {
     }
   }
 
-  func makeIndex(_ definition: IndexDefinition, of zone: ZoneRow) throws -> RecordIndex {
+  func beginIndex(_ definition: IndexDefinition, of zone: ZoneRow, for maker: String) throws -> RecordIndex {
     let known = try indexes(of: zone)
-    let insert = try statement("INSERT INTO record_index (zone, type, definition) VALUES (?, ?, ?)")
+    let insert = try statement(
+      "INSERT INTO record_index (zone, type, definition, maker, filled_to) VALUES (?, ?, ?, ?, '')")
     try insert.bind(1, zone.id)
     try insert.bind(2, definition.recordType.rawValue)
     try insert.bind(3, definition.text)
+    try insert.bind(4, maker)
     try insert.run()
-    let index = RecordIndex(id: connection.lastInsertedID, definition: definition)
-    try fill(index, from: zone)
+    let index = RecordIndex(id: connection.lastInsertedID, definition: definition, maker: maker, isReady: false)
     cache.indexes[zone.id] = known + [index]
     return index
   }
 
-  private func fill(_ index: RecordIndex, from zone: ZoneRow) throws {
+  /// Records are entered in the order of their names, and the index remembers the last one. What `put` has entered
+  /// meanwhile of a later record is there already.
+  func fillIndex(
+    _ index: RecordIndex, of zone: ZoneRow, portion: IndexPortion
+  ) throws -> (index: RecordIndex, records: Int) {
+    let filled = try statement("SELECT filled_to FROM record_index WHERE id = ?")
+    try filled.bind(1, index.id)
+    var index = index
+    guard let start = try filled.first({ $0.optionalText(0) }) ?? nil else {
+      index.isReady = true
+      return (index, 0)
+    }
+    let (last, count) = try enterRecords(into: index, from: zone, after: start, portion)
+    let note = try statement("UPDATE record_index SET filled_to = ? WHERE id = ?")
+    try note.bind(1, last)
+    try note.bind(2, index.id)
+    try note.run()
+    index.isReady = last == nil
+    cache.indexes[zone.id] = nil
+    return (index, count)
+  }
+
+  /// - Returns: The last record's name, `nil` after the last of all, and how many were looked at.
+  private func enterRecords(
+    into index: RecordIndex, from zone: ZoneRow, after start: String, _ portion: IndexPortion
+  ) throws -> (last: String?, count: Int) {
     let records = try statement(
       """
       SELECT name, sequence, type, created_at, created_by, created_on, modified_at, modified_by, modified_on,
         deleted, has_assets, has_references, parent, share, short_guid, unknown, fields
-      FROM record WHERE zone = ? AND type = ? AND deleted = 0 ORDER BY id
+      FROM record WHERE zone = ? AND name > ? ORDER BY name
       """)
     try records.bind(1, zone.id)
-    try records.bind(2, try number(of: index.definition.recordType.rawValue))
+    try records.bind(2, start)
+    let type = try number(of: index.definition.recordType.rawValue)
     var batch = IndexBatch()
+    var (last, count, entryCount, byteCount) = (start, 0, 0, 0)
+    var isAtEnd = true
     try records.forEach { row in
+      if count >= portion.records || entryCount >= portion.entries || byteCount >= portion.bytes {
+        isAtEnd = false
+        return false
+      }
+      count += 1
+      last = row.text(0)
+      guard row.int64(2) == type, !row.bool(9) else { return true }
       let record = try storedRecord(row)
+      byteCount += record.fieldsJSON.count
       for key in try IndexDefinition.keys(of: record, in: [index.definition])[0] {
+        entryCount += 1
         batch.append(IndexEntry(key: key, name: record.name))
         if batch.isFull { for entry in batch.takeAll() { try insert(entry, into: index.id) } }
       }
       return true
     }
     for entry in batch.takeAll() { try insert(entry, into: index.id) }
+    return (isAtEnd ? nil : last, count)
   }
 
   func removeIndex(_ index: RecordIndex, of zone: ZoneRow) throws {
-    let entries = try statement("DELETE FROM index_entry WHERE record_index = ?")
-    try entries.bind(1, index.id)
-    try entries.run()
-    let row = try statement("DELETE FROM record_index WHERE id = ?")
-    try row.bind(1, index.id)
-    try row.run()
+    let statement = try statement("UPDATE record_index SET zone = 0, definition = 'removed ' || id WHERE id = ?")
+    try statement.bind(1, index.id)
+    try statement.run()
     cache.indexes[zone.id] = nil
   }
 
   func removeIndexes(of zone: ZoneRow) throws {
-    let entries = try statement(
-      "DELETE FROM index_entry WHERE record_index IN (SELECT id FROM record_index WHERE zone = ?)")
-    try entries.bind(1, zone.id)
-    try entries.run()
-    let rows = try statement("DELETE FROM record_index WHERE zone = ?")
-    try rows.bind(1, zone.id)
-    try rows.run()
+    let statement = try statement("UPDATE record_index SET zone = 0, definition = 'removed ' || id WHERE zone = ?")
+    try statement.bind(1, zone.id)
+    try statement.run()
     cache.indexes[zone.id] = nil
+  }
+
+  /// No zone has the number 0; indexes that were taken away have it until their entries are gone.
+  func clearRemovedIndexes(limit: Int) throws -> Bool {
+    let oldest = try statement("SELECT id FROM record_index WHERE zone = 0 ORDER BY id LIMIT 1")
+    guard let index = try oldest.first({ $0.int64(0) }) else { return false }
+    let entries = try statement(
+      """
+      DELETE FROM index_entry WHERE record_index = ?1 AND (key, name) IN (
+        SELECT key, name FROM index_entry WHERE record_index = ?1 ORDER BY key, name LIMIT ?2)
+      """)
+    try entries.bind(1, index)
+    try entries.bind(2, Int64(max(1, limit)))
+    try entries.run()
+    if connection.changedRowCount < max(1, limit) {
+      let row = try statement("DELETE FROM record_index WHERE id = ?")
+      try row.bind(1, index)
+      try row.run()
+    }
+    return true
   }
 
   func updateIndexes(from previous: StoredRecord?, to record: StoredRecord, in zone: ZoneRow) throws {
@@ -145,7 +199,7 @@ extension SQLiteTransaction {
   }
 
   private func insert(_ entry: IndexEntry, into index: Int64) throws {
-    let statement = try statement("INSERT INTO index_entry (record_index, key, name) VALUES (?, ?, ?)")
+    let statement = try statement("INSERT OR IGNORE INTO index_entry (record_index, key, name) VALUES (?, ?, ?)")
     try statement.bind(1, index)
     try statement.bind(2, entry.key)
     try statement.bind(3, entry.name.rawValue)

@@ -100,9 +100,14 @@ extension SQLiteTransaction {
   // MARK: Writing
 
   func put(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord?, keepsVersion: Bool) throws {
+    if record.isDeleted || previous?.isDeleted == true {
+      var tally = try tally(of: zone.database)
+      tally.note(record, replacing: previous)
+      try change(tally, of: zone.database)
+    }
     if let previous {
       if keepsVersion && !previous.isDeleted {
-        try keepVersion(previous, in: zone, replacedAt: record.modified.time)
+        try keepVersion(previous, in: zone, replacedBy: record)
       } else if previous.hasAssets {
         try endClaims(zone: zone.id, sequence: previous.sequence)
       }
@@ -177,34 +182,57 @@ extension SQLiteTransaction {
     try statement.bind(index + 2, try number(of: stamp.device))
   }
 
-  private func keepVersion(_ record: StoredRecord, in zone: ZoneRow, replacedAt moment: Timestamp) throws {
+  private func keepVersion(_ record: StoredRecord, in zone: ZoneRow, replacedBy next: StoredRecord) throws {
+    let counted = try countedBytes(of: record, in: zone, replacedBy: next)
     let statement = try statement(
       """
       INSERT INTO version (
         zone, name, sequence, type, created_at, created_by, created_on, modified_at, modified_by, modified_on,
-        has_assets, has_references, replaced_at, parent, share, short_guid, unknown, fields)
+        has_assets, has_references, replaced_at, counted_bytes, parent, share, short_guid, unknown, fields)
       SELECT zone, name, sequence, type, created_at, created_by, created_on, modified_at, modified_by, modified_on,
-        has_assets, has_references, ?, parent, share, short_guid, unknown, fields
+        has_assets, has_references, ?, ?, parent, share, short_guid, unknown, fields
       FROM record WHERE zone = ? AND name = ?
       """)
-    try statement.bind(1, moment.milliseconds)
-    try statement.bind(2, zone.id)
-    try statement.bind(3, record.name.rawValue)
+    try statement.bind(1, next.modified.time.milliseconds)
+    try statement.bind(2, counted)
+    try statement.bind(3, zone.id)
+    try statement.bind(4, record.name.rawValue)
     try statement.run()
-    try dropSurplusVersions(of: record.name, in: zone)
+    let dropped = try dropSurplusVersions(of: record.name, in: zone)
+    var tally = try tally(of: zone.database)
+    tally.historyBytes += counted - dropped
+    try change(tally, of: zone.database)
   }
 
-  private func dropSurplusVersions(of name: RecordName, in zone: ZoneRow) throws {
+  /// What a version takes once it is replaced: assets that the next one has too are counted there.
+  private func countedBytes(
+    of record: StoredRecord, in zone: ZoneRow, replacedBy next: StoredRecord
+  ) throws -> Int64 {
+    var bytes = Int64(record.fieldsJSON.count + record.unknownMembers.count)
+    guard record.hasAssets else { return bytes }
+    let statement = try statement(
+      "SELECT c.checksum, a.size FROM claim c JOIN asset a USING (checksum) WHERE c.zone = ? AND c.sequence = ?")
+    try statement.bind(1, zone.id)
+    try statement.bind(2, record.sequence)
+    try statement.forEach { row in
+      if !next.assetChecksums.contains(row.text(0)) { bytes += row.int64(1) }
+      return true
+    }
+    return bytes
+  }
+
+  /// - Returns: What had been counted for them.
+  private func dropSurplusVersions(of name: RecordName, in zone: ZoneRow) throws -> Int64 {
     let statement = try statement(
       """
       DELETE FROM version WHERE zone = ?1 AND name = ?2 AND sequence <= (
         SELECT sequence FROM version WHERE zone = ?1 AND name = ?2 ORDER BY sequence DESC LIMIT 1 OFFSET ?3
-      ) RETURNING zone, sequence, has_assets
+      ) RETURNING zone, sequence, has_assets, counted_bytes
       """)
     try statement.bind(1, zone.id)
     try statement.bind(2, name.rawValue)
     try statement.bind(3, Int64(Limits.versionsPerRecordMax))
-    try endClaims(of: statement)
+    return try endClaims(of: statement).bytesByZone[zone.id] ?? 0
   }
 
   func dropTombstones(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> [Int64] {
@@ -222,6 +250,9 @@ extension SQLiteTransaction {
       dropped.append(row.int64(0))
       return true
     }
+    var tally = try tally(of: zone.database)
+    tally.tombstones -= dropped.count
+    try change(tally, of: zone.database)
     return dropped.sorted()
   }
 
@@ -230,25 +261,40 @@ extension SQLiteTransaction {
       """
       DELETE FROM version WHERE id IN (
         SELECT id FROM version WHERE replaced_at < ? ORDER BY replaced_at, id LIMIT ?
-      ) RETURNING zone, sequence, has_assets
+      ) RETURNING zone, sequence, has_assets, counted_bytes
       """)
     try statement.bind(1, moment.milliseconds)
     try statement.bind(2, Int64(max(0, limit)))
-    return try endClaims(of: statement)
+    let (count, bytesByZone) = try endClaims(of: statement)
+    for (zone, bytes) in bytesByZone {
+      guard let database = try database(ofZone: zone) else { continue }
+      var tally = try tally(of: database)
+      tally.historyBytes -= bytes
+      try change(tally, of: database)
+    }
+    return count
   }
 
-  /// Runs a deletion of versions and ends their claims; answers how many there were.
-  @discardableResult
-  private func endClaims(of deletion: Statement) throws -> Int {
+  private func database(ofZone id: Int64) throws -> DatabaseKey? {
+    let statement = try statement(
+      "SELECT d.container, d.environment, d.owner FROM zone z JOIN database d ON d.id = z.database WHERE z.id = ?")
+    try statement.bind(1, id)
+    return try statement.first { try DatabaseKey($0) }
+  }
+
+  /// Runs a deletion of versions and ends their claims; answers how many there were, and what was counted for them.
+  private func endClaims(of deletion: Statement) throws -> (count: Int, bytesByZone: [Int64: Int64]) {
     var dropped: [(zone: Int64, sequence: Int64)] = []
     var count = 0
+    var bytesByZone: [Int64: Int64] = [:]
     try deletion.forEach { row in
       count += 1
+      bytesByZone[row.int64(0), default: 0] += row.int64(3)
       if row.bool(2) { dropped.append((row.int64(0), row.int64(1))) }
       return true
     }
     for version in dropped { try endClaims(zone: version.zone, sequence: version.sequence) }
-    return count
+    return (count, bytesByZone)
   }
 }
 

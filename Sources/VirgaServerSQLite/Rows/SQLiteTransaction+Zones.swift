@@ -5,23 +5,50 @@ import VirgaServer
 extension SQLiteTransaction {
   func database(_ key: DatabaseKey) throws -> DatabaseRow? {
     if isWriter, let row = cache.databases[key] { return row }
+    guard let (row, tally) = try readDatabase(key) else { return nil }
+    if isWriter {
+      cache.databases.remember(row, for: key)
+      if cache.tallies[key] == nil { cache.tallies.remember(tally, for: key) }
+    }
+    return row
+  }
+
+  private func readDatabase(_ key: DatabaseKey) throws -> (DatabaseRow, DatabaseTally)? {
     let statement = try statement(
-      "SELECT incarnation, sequence, used_bytes FROM database WHERE container = ? AND environment = ? AND owner = ?")
+      """
+      SELECT incarnation, sequence, used_bytes, key_bytes, zone_count, past_zone_count, history_bytes, tombstone_count
+      FROM database WHERE container = ? AND environment = ? AND owner = ?
+      """)
     try statement.bind(key, from: 1)
-    let row = try statement.first { row in
+    return try statement.first { row in
       var found = DatabaseRow(key: key, incarnation: UInt64(bitPattern: row.int64(0)), sequence: row.int64(1))
       found.usedBytes = row.int64(2)
-      return found
+      found.keyBytes = row.int64(3)
+      var tally = DatabaseTally()
+      tally.zones = row.int(4)
+      tally.pastZones = row.int(5)
+      tally.historyBytes = row.int64(6)
+      tally.tombstones = row.int(7)
+      return (found, tally)
     }
-    if isWriter, let row { cache.databases.remember(row, for: key) }
-    return row
+  }
+
+  func tally(of database: DatabaseKey) throws -> DatabaseTally {
+    if isWriter, let tally = cache.tallies[database] { return tally }
+    let tally = try readDatabase(database)?.1 ?? DatabaseTally()
+    if isWriter { cache.tallies.remember(tally, for: database) }
+    return tally
+  }
+
+  func change(_ tally: DatabaseTally, of database: DatabaseKey) throws {
+    if try tally != self.tally(of: database) { cache.tallies.change(tally, for: database) }
   }
 
   func databases() throws -> [DatabaseRow] {
     try writeChangedRows()
     let statement = try statement(
       """
-      SELECT container, environment, owner, incarnation, sequence, used_bytes FROM database
+      SELECT container, environment, owner, incarnation, sequence, used_bytes, key_bytes FROM database
       ORDER BY container, environment, owner
       """)
     var rows: [DatabaseRow] = []
@@ -29,6 +56,7 @@ extension SQLiteTransaction {
       var found = DatabaseRow(
         key: try DatabaseKey(row), incarnation: UInt64(bitPattern: row.int64(3)), sequence: row.int64(4))
       found.usedBytes = row.int64(5)
+      found.keyBytes = row.int64(6)
       rows.append(found)
       return true
     }
@@ -47,22 +75,42 @@ extension SQLiteTransaction {
   private func write(_ database: DatabaseRow) throws {
     let statement = try statement(
       """
-      INSERT INTO database (container, environment, owner, incarnation, sequence, used_bytes)
-      VALUES (?, ?, ?, ?, ?, ?)
+      INSERT INTO database (
+        container, environment, owner, incarnation, sequence, used_bytes, key_bytes, zone_count, past_zone_count,
+        history_bytes, tombstone_count)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (container, environment, owner)
       DO UPDATE SET incarnation = excluded.incarnation, sequence = excluded.sequence,
-        used_bytes = excluded.used_bytes
+        used_bytes = excluded.used_bytes, key_bytes = excluded.key_bytes, zone_count = excluded.zone_count,
+        past_zone_count = excluded.past_zone_count, history_bytes = excluded.history_bytes,
+        tombstone_count = excluded.tombstone_count
       """)
     try statement.bind(database.key, from: 1)
     try statement.bind(4, Int64(bitPattern: database.incarnation))
     try statement.bind(5, database.sequence)
     try statement.bind(6, database.usedBytes)
+    try statement.bind(7, database.keyBytes)
+    try statement.bind(try tally(of: database.key), from: 8)
+    try statement.run()
+  }
+
+  private func write(_ tally: DatabaseTally, of database: DatabaseKey) throws {
+    let statement = try statement(
+      """
+      UPDATE database SET zone_count = ?, past_zone_count = ?, history_bytes = ?, tombstone_count = ?
+      WHERE container = ? AND environment = ? AND owner = ?
+      """)
+    try statement.bind(tally, from: 1)
+    try statement.bind(database, from: 5)
     try statement.run()
   }
 
   /// Brings the file's rows to what the jobs made of them, so that a statement over many of them sees that.
   func writeChangedRows() throws {
     for row in cache.databases.unwritten.values { try write(row) }
+    for (key, tally) in cache.tallies.unwritten where cache.databases.unwritten[key] == nil {
+      try write(tally, of: key)
+    }
     for row in cache.zones.unwritten.values { try update(row) }
   }
 
@@ -105,12 +153,26 @@ extension SQLiteTransaction {
 
   func put(_ zone: inout ZoneRow) throws {
     let key = ZoneKey(zone.name, in: zone.database)
-    if zone.id != 0, cache.zones[key] != nil {
+    if zone.id != 0, let old = cache.zones[key] {
+      try count(zone, replacing: old)
       cache.zones.change(zone, for: key)
       return
     }
-    if zone.id == 0 { try insert(&zone) } else { try update(zone) }
+    if zone.id == 0 {
+      try insert(&zone)
+      try count(zone, replacing: nil)
+    } else {
+      try count(zone, replacing: try self.zone(zone.name, in: zone.database))
+      try update(zone)
+    }
     cache.zones.remember(zone, for: key)
+  }
+
+  private func count(_ zone: ZoneRow, replacing old: ZoneRow?) throws {
+    guard old?.isDeleted != zone.isDeleted else { return }
+    var tally = try tally(of: zone.database)
+    tally.note(zone, replacing: old)
+    try change(tally, of: zone.database)
   }
 
   private func insert(_ zone: inout ZoneRow) throws {
@@ -145,6 +207,14 @@ extension SQLiteTransaction {
   }
 
   func removeRecords(of zone: ZoneRow) throws {
+    var tally = try tally(of: zone.database)
+    let versions = try statement("SELECT coalesce(sum(counted_bytes), 0) FROM version WHERE zone = ?")
+    try versions.bind(1, zone.id)
+    tally.historyBytes -= try versions.first { $0.int64(0) } ?? 0
+    let tombstones = try statement("SELECT count(*) FROM record WHERE zone = ? AND deleted = 1")
+    try tombstones.bind(1, zone.id)
+    tally.tombstones -= try tombstones.first { $0.int(0) } ?? 0
+    try change(tally, of: zone.database)
     for sql: StaticString in [
       "DELETE FROM record WHERE zone = ?", "DELETE FROM version WHERE zone = ?",
       "DELETE FROM reference WHERE zone = ?", "DELETE FROM claim WHERE zone = ?",
@@ -185,6 +255,13 @@ extension ZoneRow {
 }
 
 extension Statement {
+  fileprivate func bind(_ tally: DatabaseTally, from index: Int) throws(SQLiteError) {
+    try bind(index, Int64(tally.zones))
+    try bind(index + 1, Int64(tally.pastZones))
+    try bind(index + 2, tally.historyBytes)
+    try bind(index + 3, Int64(tally.tombstones))
+  }
+
   fileprivate func bind(_ key: DatabaseKey, from index: Int) throws(SQLiteError) {
     try bind(index, key.container.rawValue)
     try bind(index + 1, key.environment.rawValue)

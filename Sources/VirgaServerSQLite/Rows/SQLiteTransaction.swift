@@ -23,6 +23,7 @@ final class SQLiteTransaction: WriteTransaction {
     if isWriter {
       cache.databases.beginJob()
       cache.zones.beginJob()
+      cache.tallies.beginJob()
     }
   }
 
@@ -30,11 +31,12 @@ final class SQLiteTransaction: WriteTransaction {
 
   /// After the undoing of a job: what was remembered of it may never have been.
   /// - Parameter hasWritten: Whether it wrote to the file.
-  func undoJob(hasWritten: Bool) { undoCaches(to: (0, 0), hasWritten: hasWritten) }
+  func undoJob(hasWritten: Bool) { undoCaches(to: (0, 0, 0), hasWritten: hasWritten) }
 
-  private func undoCaches(to counts: (databases: Int, zones: Int), hasWritten: Bool) {
+  private func undoCaches(to counts: (databases: Int, zones: Int, tallies: Int), hasWritten: Bool) {
     cache.databases.undo(to: counts.databases, hasWritten: hasWritten)
     cache.zones.undo(to: counts.zones, hasWritten: hasWritten)
+    cache.tallies.undo(to: counts.tallies, hasWritten: hasWritten)
     guard hasWritten else { return }
     words = WordCache()
     cache.indexes = [:]
@@ -54,10 +56,11 @@ final class SQLiteTransaction: WriteTransaction {
     try writeChangedRows()
     cache.databases.noteWritten()
     cache.zones.noteWritten()
+    cache.tallies.noteWritten()
   }
 
   func attempt<Value>(_ part: () throws -> Value) throws -> Value {
-    let counts = (cache.databases.changeCount, cache.zones.changeCount)
+    let counts = (cache.databases.changeCount, cache.zones.changeCount, cache.tallies.changeCount)
     let changes = connection.totalChangeCount
     try statement("SAVEPOINT part").run()
     do {
@@ -86,6 +89,7 @@ struct WriterCache {
 
   var databases = RowCache<DatabaseKey, DatabaseRow>()
   var zones = RowCache<ZoneKey, ZoneRow>()
+  var tallies = RowCache<DatabaseKey, DatabaseTally>()
   /// The indexes of a zone, by its number.
   var indexes: [Int64: [RecordIndex]] = [:]
   /// What was read from the entities of record types, by their keys.

@@ -64,6 +64,7 @@ enum ServeCommand {
     configuration.baseURL = options.baseURL
     configuration.names = options.names
     configuration.quotas = options.quotas
+    configuration.workThreads = WorkThreads(count: 2)
     configuration.userRate = options.userRate
     configuration.addressRate = options.addressRate
     configuration.signInAge = options.signInAge

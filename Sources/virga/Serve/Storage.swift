@@ -36,6 +36,7 @@ struct Storage: Sendable {
       let database: SQLiteStore
       var options = SQLiteStore.Options()
       if isServing { options.logRoomTime = .milliseconds(200) }
+      options.note = { Terminal.complain($0) }
       do { database = try SQLiteStore(folder: path, options: options) } catch { throw Self.failure(error) }
       self.database = database
       store = database

@@ -26,6 +26,42 @@ import VirgaWire
     #expect(!answer.text.contains(world.user.rawValue))
   }
 
+  /// An answer with status 200 may hold nothing but failures.
+  @Test func errorsOfItemsAreCountedByOperationAndCode() async throws {
+    let token = token
+    let world = try await FrontWorld { $0.operatorToken = token }
+    try await world.makeZone()
+    let operations = ["a", "b", "c"].map {
+      #"{"operationType":"update","record":{"recordName":"\#($0)","recordType":"T","recordChangeTag":"x"}}"#
+    }.joined(separator: ",")
+    let body = #"{"zoneID":"Trips","atomic":false,"operations":[\#(operations)]}"#
+    #expect(try await world.call(.recordsModify, body).status == 200)
+    #expect(
+      try await world.call(.recordsLookup, #"{"zoneID":"Trips","records":[{"recordName":"none"}]}"#).status == 200)
+    #expect(
+      try await world.call(.zonesLookup, #"{"zones":[{"zoneID":{"zoneName":"None"}}]}"#).status == 200)
+    #expect(
+      try await world.call(
+        .changesZone, #"{"zones":[{"zoneID":{"zoneName":"None"}},{"zoneID":{"zoneName":"Trips"}}]}"#
+      ).status == 200)
+    #expect(
+      try await world.call(
+        .subscriptionsLookup, #"{"subscriptions":[{"subscriptionID":"none"}]}"#
+      ).status == 200)
+    _ = try await world.call(.zonesList, "{}")
+    let text = try await world.send("GET", "/metrics", headers: [("X-Virga-Operator", token)]).text
+    let counts = text.split(separator: "\n").filter { $0.hasPrefix("virga_item_errors_total{") }
+    #expect(counts.contains { $0.contains(#"operation="records/modify""#) && $0.hasSuffix(" 3") }, "\(counts)")
+    for (operation, code) in [
+      ("records/lookup", "NOT_FOUND"), ("zones/lookup", "ZONE_NOT_FOUND"), ("changes/zone", "ZONE_NOT_FOUND"),
+      ("subscriptions/lookup", "NOT_FOUND"),
+    ] {
+      let line = #"virga_item_errors_total{operation="\#(operation)",code="\#(code)"} 1"#
+      #expect(counts.contains { $0 == line }, "\(line) is missing in \(counts)")
+    }
+    #expect(counts.count == 5)
+  }
+
   @Test func strangersDoNotSeeTheMetrics() async throws {
     let open = try await FrontWorld()
     for headers in [[], here, [("Host", "server.example")], here + [("X-Forwarded-For", "1.2.3.4")]] {

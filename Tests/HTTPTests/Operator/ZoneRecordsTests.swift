@@ -49,6 +49,6 @@ import VirgaWire
 
   @Test func aMarkerOfAnotherZoneIsRefused() async throws {
     let world = try await filled(records: 1, bytes: 1)
-    for marker in ["1.1", "x", "", "1", "1.2.3"] { #expect(try await page(world, marker).status == 400) }
+    for marker in ["1.1", "x", "1", "1.2.3"] { #expect(try await page(world, marker).status == 400) }
   }
 }

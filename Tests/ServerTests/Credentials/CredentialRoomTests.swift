@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaServer
@@ -64,7 +65,8 @@ struct CredentialRoomTests {
   ) throws -> ServiceError? {
     let items = names.map { KeyBook.Item(name: $0, value: String(repeating: "x", count: bytes), added: now) }
     do {
-      _ = try KeyBook().add(items, to: .zone("Diary", database, reader: user), in: transaction)
+      var random = SplitMix64(seed: 4)
+      _ = try KeyBook().add(items, to: .zone("Diary", database, reader: user), in: transaction, random: &random)
       return nil
     } catch let error as ServiceError {
       return error

@@ -100,7 +100,10 @@ import VirgaWire
         try transaction.changes(in: new).count == Int(count) && transaction.versions(of: "r1", in: new).count == 1)
       #expect(new.floor == 0)
     }
-    #expect(try await store.reading { try Service().compactionSteps(in: $0, now: now) } == [.versions])
+    #expect(
+      try await store.reading { try Service().compactionSteps(in: $0, now: now) } == [
+        .versions, .removedIndexes, .space,
+      ])
     store.close()
   }
 

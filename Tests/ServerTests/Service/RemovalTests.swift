@@ -37,7 +37,8 @@ import VirgaWire
         _ = try credentials.add(key, in: transaction)
       }
       for code in ["used", "unused"] {
-        try accounts.invite(digest: code, expires: now + .seconds(600), in: transaction)
+        try accounts.invite(
+          digest: code, expires: now + .seconds(600), by: "home", in: transaction, now: now)
       }
     }
     return harness
@@ -46,10 +47,9 @@ import VirgaWire
   private func entities(_ harness: Harness) throws -> [Entity] {
     try harness.write { transaction in
       let owners = ["home", "listed", "derived", "account/home"]
-      let listed = try Service.removable.flatMap { kind in
+      return try Service.removable.flatMap { kind in
         try owners.flatMap { try transaction.entities(kind, owner: $0) }
       }
-      return try listed + ["used", "unused"].compactMap { try transaction.entity(.invitation, key: $0) }
     }
   }
 
