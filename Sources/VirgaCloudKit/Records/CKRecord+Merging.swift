@@ -22,7 +22,7 @@ extension CKRecord {
       let field = model.fields[name]
       let isEncrypted = field?.isEncrypted ?? current.fields[name]?.isEncrypted ?? false
       let assets = source.state.withLock { $0.record.fields[name] == field ? $0.assets[name] ?? [] : [] }
-      let object = field?.value.object(in: model.id.zone, assets: assets)
+      let object = field?.object(in: model.id.zone, assets: assets)
       copy.state.withLock { $0.set(name, to: object, isEncrypted: isEncrypted) }
     }
     if current.parent != model.parent { copy.parent = model.parent.map { CKRecordReference($0, in: model.id.zone) } }
@@ -36,7 +36,7 @@ extension CKRecord {
       let assets = source.state.withLock {
         $0.record.fields[element.name] == element.field ? $0.assets[element.name] ?? [] : []
       }
-      let object = element.field.value.object(in: model.id.zone, assets: assets)
+      let object = element.field.object(in: model.id.zone, assets: assets)
       state.withLock { $0.set(element.name, to: object, isEncrypted: element.field.isEncrypted) }
     }
     if let parent = model.parent { self.parent = CKRecordReference(parent, in: model.id.zone) }
