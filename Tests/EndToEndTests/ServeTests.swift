@@ -59,7 +59,8 @@ import VirgaSQLite
     await server.kill()
     try await server.restart()
     let after = try await ProgramRun.run(server.account("show", "--json", home: "phone"))
-    #expect(after.output == before.output)
+    // The server's time goes on.
+    #expect(after.output.replacing(/"now":\d+/, with: "") == before.output.replacing(/"now":\d+/, with: ""))
   }
 
   @Test func ephemeralServerLeavesNothing() async throws {
