@@ -31,11 +31,23 @@ func vaultApp(_ action: String, _ words: [String]) async throws {
     let secret = Secret(named: words[0])
     secret.label = words[1]
     secret.phone = words[2]
-    _ = try await database.save(secret.record)
+    let saved = try await database.modifyRecords(saving: [secret.record], deleting: [], savePolicy: .allKeys)
+    _ = try saved.saveResults[secret.record.recordID]?.get()
   case "get":
     let secret = Secret(try await database.record(for: Secret(named: words[0]).record.recordID))
     print("secret: \(secret.label ?? "") \(secret.phone ?? "")")
     print("plain value: \(secret.record["phone"] == nil ? "none" : "there")")
+  case "share":
+    // The whole vault, for whoever has the address.
+    let share = CKShare(recordZoneID: Secret.zoneID)
+    share.publicPermission = .readOnly
+    _ = try await database.save(share)
+    print(share.url?.absoluteString ?? "no address")
+  case "shared":
+    let shared = CKContainer.default().sharedCloudDatabase
+    guard let zoneID = try await shared.allRecordZones().first?.zoneID else { return print("nothing is shared") }
+    let secret = Secret(try await shared.record(for: CKRecord.ID(recordName: words[0], zoneID: zoneID)))
+    print("secret: \(secret.label ?? "") \(secret.phone ?? "")")
   case "search":
     do {
       let query = CKQuery(recordType: "Secret", predicate: NSPredicate(format: "phone == %@", words[0]))

@@ -42,11 +42,7 @@ extension AccountClient {
     }
     let box = try homeFiles { home throws(SecureFileError) in try home.box(besideKey: known.key) }
     var items = try await keyItems(of: nil, adding: [], as: account)
-    if let first = items.first(where: { $0.name == AccountKeyLog.first }) {
-      try homeFiles { home throws(SecureFileError) in
-        try home.takeUpKey(KeyID(first.value), of: account, device: known.device, at: now())
-      }
-    }
+    try takeUpKeys(items, known)
     var (held, holder) = try homeFiles { home throws(SecureFileError) in try home.accountKeys(of: account) }
     // Keys from before the device left and joined again are kept, and say nothing of the account's present one.
     let hasJustJoined = holder != known.device
@@ -73,7 +69,7 @@ extension AccountClient {
         try home.remember(keys, of: account, device: known.device)
       }
     }
-    chain.isCurrent = try await isInLine(chain, &items, account)
+    chain.isCurrent = try await isInLine(chain, &items, account, (known.device, box.publicKey))
     // A server that was set up anew, and a device that was let in or has a new key, are told.
     if let current = chain.current {
       let names = Set(items.map(\.name))
@@ -85,19 +81,38 @@ extension AccountClient {
       texts: Dictionary(items.map { ($0.name, $0.value) }) { first, _ in first })
   }
 
+  /// Takes up keys that this device made, and did not hear of what the server made of them: it was stopped in between.
+  private func takeUpKeys(_ items: [KeyMessages.Item], _ known: VirgaHome.KnownAccount) throws {
+    if let first = items.first(where: { $0.name == AccountKeyLog.first }) {
+      try homeFiles { home throws(SecureFileError) in
+        try home.takeUpKey(KeyID(first.value), of: known.account, device: known.device, at: now())
+      }
+    }
+    if isLeaving { return }
+    let waiting = try homeFiles { home throws(SecureFileError) in try home.successors(of: known.account) }
+    if waiting.isEmpty { return }
+    let taken = waiting.filter(AccountKeyLog(items).hasTaken)
+    if taken.isEmpty { return }
+    try homeFiles { home throws(SecureFileError) in
+      try home.takeUpSuccessors(taken, of: known.account, device: known.device)
+    }
+  }
+
   /// Whether the newest key of this device is in the line that began with the account's first.
   ///
   /// It is not where another device was the first. It is not either where the server's data are older than the key; then
   /// the server is told of it again.
   private func isInLine(
-    _ chain: AccountKeychain, _ items: inout [KeyMessages.Item], _ account: AccountID
+    _ chain: AccountKeychain, _ items: inout [KeyMessages.Item], _ account: AccountID, _ own: AccountKeyLog.Recipient
   ) async throws -> Bool {
     let log = AccountKeyLog(items)
     let line = log.line
     guard let current = chain.current else { return false }
     if line.isEmpty || line.contains(current.id) { return true }
     guard let end = line.last.flatMap({ chain[$0] }) else { return false }
-    let devices = log.boxes(of: try await describe(as: account).devices.map(\.id), vouchedUnder: current)
+    // The server may have lost what was vouched for as well; this device is there in any case.
+    let others = try await describe(as: account).devices.map(\.id).filter { $0 != own.id }
+    let devices = [own] + log.boxes(of: others, vouchedUnder: current)
     let text = try AccountKeyLog.succession(from: end, to: current, account: account, devices: devices)
     items = try await keyItems(of: nil, adding: [KeyMessages.Item(AccountKeyLog.after(end.id), text)], as: account)
     return AccountKeyLog(items).line.contains(current.id)
@@ -168,40 +183,4 @@ extension AccountClient {
       _ = try await keyItems(of: nil, adding: missing, as: keys.account)
     }
   }
-
-  /// Replaces the account's key by one that a device does not get. Nothing happens where the account has no key, or this
-  /// device does not have it.
-  /// - Throws: `AccountError.badAnswer` if the server does not keep the new key.
-  func replaceKey(leavingOut device: DeviceID, of devices: [DeviceID]) async throws {
-    for _ in 0..<Self.keyReplacementsMax {
-      let keys = try await accountKeys(makingFirst: false)
-      guard let current = keys.keychain.current else { return }
-      let log = AccountKeyLog(keys.texts.map { KeyMessages.Item($0.key, $0.value) })
-      let remaining = log.boxes(of: devices.filter { $0 != device }, vouchedUnder: current)
-      let new = AccountKey.random()
-      // The next replacement may come before some of them have heard of this one.
-      _ = try await keyItems(
-        of: nil,
-        adding: try remaining.map {
-          KeyMessages.Item(
-            AccountKeyLog.voucher($0.id, new.id), try AccountKeyLog.voucher(for: $0.id, box: $0.box, under: new))
-        }, as: keys.account)
-      let text = try AccountKeyLog.succession(
-        from: current, to: new, account: keys.account, devices: remaining, leavingOut: device)
-      let item = KeyMessages.Item(AccountKeyLog.after(current.id), text)
-      let items = try await keyItems(of: nil, adding: [item], as: keys.account)
-      // Another device may have replaced it at the same time, for another one's sake: then its key is replaced too.
-      if items.contains(where: { $0.name == item.name && $0.value == item.value }) {
-        // Whoever was let in since the list was read has the older key.
-        let present = try await describe(as: keys.account).devices.map(\.id).filter { $0 != device }
-        try await bringUp(AccountKeyLog(items).boxes(of: present, vouchedUnder: current), from: current.id)
-        return
-      }
-      try Task.checkCancellation()
-    }
-    throw AccountError.badAnswer("the account's new key was sent and is not there")
-  }
-
-  /// Each further attempt means that another device replaced the key in the same moment.
-  private static let keyReplacementsMax = 20
 }

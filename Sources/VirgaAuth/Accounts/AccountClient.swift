@@ -26,6 +26,8 @@ package actor AccountClient {
 
   private var current: Session?
   private var isRenewing = false
+  /// While this device removes itself: it has made a key that is not for it, and takes it up only if it has to stay.
+  var isLeaving = false
   private let waiting = Waiters()
 
   /// How long before its end a session is replaced, so that none ends on its way.
@@ -137,14 +139,6 @@ package actor AccountClient {
 
   func describe(as account: AccountID?) async throws -> AccountMessages.Description {
     try await authorized("account", method: "GET", Nothing(), as: account)
-  }
-
-  /// Removes a device; the server refuses it from its next request on, and what is encrypted from now on is not for it.
-  package func remove(_ device: DeviceID) async throws -> AccountMessages.Description {
-    // The key first: whoever asks again after a failure in between has lost nothing.
-    let devices = try await describe().devices.map(\.id)
-    if devices.contains(device) { try await replaceKey(leavingOut: device, of: devices) }
-    return try await authorized("account/remove", AccountMessages.RemoveRequest(device: device))
   }
 
   /// Gives a device of the account another name, which gets a number behind it if another device has it.

@@ -24,6 +24,10 @@ package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
   case hasAccount(AccountID)
   /// What answers at an address that somebody sent says that it is a server that the device knows elsewhere.
   case serverElsewhere(known: String, asked: String)
+  /// No other device of the account has its key, so a new one would be sealed to nobody.
+  case keyWouldBeLost
+  /// A device cannot be removed with a new key for the others, since this device does not have the present one.
+  case keyMissing
   /// The server wants a pause.
   case throttled(retryAfterSeconds: Int)
   /// Any other refusal, of the request that the server's log has under that name.
@@ -44,6 +48,10 @@ package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
     case .hasAccount(let account): "this device already belongs to account \(account)"
     case .serverElsewhere(let known, let asked):
       "what answers at \(asked) says that it is your server at \(known); nobody there was told who you are"
+    case .keyWouldBeLost:
+      "no other device of the account has its key of encrypted values, so their key would be lost; nothing was changed"
+    case .keyMissing:
+      "this device does not have the account's key of encrypted values, or not its newest, so it cannot replace it"
     case .throttled(let seconds): "the server asks to wait \(seconds) seconds"
     case .refused(let status, let code, let reason, _): "the server refused: \(reason) (\(status) \(code))"
     case .badAnswer(let what): "what answers there is not a Virga server: \(what)"

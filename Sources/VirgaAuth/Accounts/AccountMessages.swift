@@ -83,7 +83,7 @@ package enum AccountMessages {
     }
   }
 
-  /// The answer to `GET account`, `POST account/remove` and `POST account/rename`.
+  /// The answer to `GET account`, `POST account/remove`, `POST account/remove/check` and `POST account/rename`.
   package struct Description: Codable, Hashable, Sendable {
     package struct Device: Codable, Hashable, Sendable {
       package var id: DeviceID
@@ -114,7 +114,7 @@ package enum AccountMessages {
     }
   }
 
-  /// `POST account/remove`.
+  /// `POST account/remove`, and `POST account/remove/check`, which asks whether that would be done.
   package struct RemoveRequest: Codable, Hashable, Sendable {
     package var device: DeviceID
     package init(device: DeviceID) { self.device = device }

@@ -94,6 +94,61 @@ extension VirgaHome {
     }
   }
 
+  /// Keeps a key that is about to replace the account's present one, before the server hears of it. Where this device is
+  /// not among those that it is sealed to, it would have no key if what comes after that failed.
+  func prepareSuccessor(_ key: AccountKey, of account: AccountID, device: DeviceID) throws(SecureFileError) {
+    try withLock { () throws(SecureFileError) in
+      let others = try successors(of: account).suffix(Self.successorsMax - 1)
+      try write(others + [key], of: account, device: device, to: successorFile(of: account))
+    }
+  }
+
+  /// Keys that were about to replace the account's, oldest first, and of which it is not known whether they did.
+  func successors(of account: AccountID) throws(SecureFileError) -> [AccountKey] {
+    let file = successorFile(of: account)
+    guard let stored: KeysFile = try decoded(file) else { return [] }
+    let keys = stored.keys.compactMap { Base64.decode($0).flatMap { SecretKey($0) } }
+    guard keys.count == stored.keys.count, stored.account == account else {
+      throw .damaged(path: file.path, reason: "holds something else than this account's keys")
+    }
+    return keys.map { AccountKey($0) }
+  }
+
+  /// Keeps successors that the account has taken with its other keys.
+  func takeUpSuccessors(_ keys: [AccountKey], of account: AccountID, device: DeviceID) throws(SecureFileError) {
+    try withLock { () throws(SecureFileError) in
+      let known = try accountKeys(of: account)
+      // As those of the device that they were made on: it may have joined once more since.
+      try write(
+        known.keys.filter { !keys.contains($0) } + keys, of: account, device: known.device ?? device)
+      try dropSuccessors(keys, of: account, device: device)
+    }
+  }
+
+  /// Forgets a key that is not for this device, which has left the account.
+  func forgetSuccessor(_ key: AccountKey, of account: AccountID, device: DeviceID) throws(SecureFileError) {
+    try withLock { () throws(SecureFileError) in
+      let known = try accountKeys(of: account)
+      // Another process may have taken it up.
+      if known.keys.contains(key) {
+        try write(known.keys.filter { $0 != key }, of: account, device: known.device ?? device)
+      }
+      try dropSuccessors([key], of: account, device: device)
+    }
+  }
+
+  private func dropSuccessors(_ keys: [AccountKey], of account: AccountID, device: DeviceID) throws(SecureFileError) {
+    let rest = try successors(of: account).filter { !keys.contains($0) }
+    if rest.isEmpty {
+      unlink(successorFile(of: account).path)
+    } else {
+      try write(rest, of: account, device: device, to: successorFile(of: account))
+    }
+  }
+
+  /// Each attempt to replace a key makes one. Those that came to nothing are of no use.
+  private static let successorsMax = 8
+
   private func preparedKey(of account: AccountID) throws(SecureFileError) -> AccountKey? {
     let file = preparedFile(of: account)
     guard let stored: KeysFile = try decoded(file) else { return nil }
@@ -119,6 +174,10 @@ extension VirgaHome {
   // The account's name comes from a server and is not to choose where a file lies.
   private func keysFile(of account: AccountID) -> SecureFile {
     SecureFile(path: "\(path)/account-\(SHA256.hexDigest(of: account.rawValue).prefix(16)).keys")
+  }
+
+  private func successorFile(of account: AccountID) -> SecureFile {
+    SecureFile(path: keysFile(of: account).path + ".after")
   }
 
   private func preparedFile(of account: AccountID) -> SecureFile {

@@ -53,6 +53,9 @@ package struct AccountKeychain: Hashable, Sendable {
 /// | `late/KEY/NEW/DEVICE` | the same for a device that was let in while the key was replaced |
 /// | `access/…` | the secret of a zone that somebody else shares, encrypted under the account's key |
 struct AccountKeyLog: Sendable {
+  /// A device, and where something is sealed to it.
+  typealias Recipient = (id: DeviceID, box: [UInt8])
+
   static let first = KeyMessages.first
   static func grant(_ key: KeyID, _ device: DeviceID) -> String { "grant/\(key)/\(device)" }
   static func voucher(_ device: DeviceID, _ key: KeyID) -> String { "voucher/\(device)/\(key)" }
@@ -154,6 +157,11 @@ struct AccountKeyLog: Sendable {
     return line
   }
 
+  /// Whether a key that this device made has replaced another one. Only who has it can have written that.
+  func hasTaken(_ key: AccountKey) -> Bool {
+    successions.contains { $0.link.key == key.id && Self.openPrevious($0.link, by: key, id: $0.old) != nil }
+  }
+
   private var successions: [(old: KeyID, link: Succession)] {
     texts.sorted { $0.key < $1.key }.compactMap { name, text in
       guard name.hasPrefix("after/"), let link = try? JSONDecoder().decode(Succession.self, from: Data(text.utf8))
@@ -215,7 +223,7 @@ struct AccountKeyLog: Sendable {
   ///
   /// A voucher under an older key says nothing: it may be that of a device that was removed, and a server can list that
   /// one again.
-  func boxes(of devices: [DeviceID], vouchedUnder key: AccountKey) -> [(id: DeviceID, box: [UInt8])] {
+  func boxes(of devices: [DeviceID], vouchedUnder key: AccountKey) -> [Recipient] {
     devices.compactMap { device in
       guard let text = texts[Self.voucher(device, key.id)].flatMap(Base64.decode),
         let plain = key.wrapping.open(text, for: Self.voucherContext(device)),
@@ -230,7 +238,7 @@ struct AccountKeyLog: Sendable {
   }
 
   private static func step(
-    from old: AccountKey, to new: AccountKey, account: AccountID, for device: (id: DeviceID, box: [UInt8])
+    from old: AccountKey, to new: AccountKey, account: AccountID, for device: Recipient
   ) throws -> String? {
     try grant(of: new, account: account, to: device.id, box: device.box).flatMap(Base64.decode)
       .map { Base64.encode(old.wrapping.seal($0, for: context(old.id, new.id))) }
@@ -239,7 +247,7 @@ struct AccountKeyLog: Sendable {
   /// What a device lacks to follow the account's keys from one that it has to the newest that the caller has. A device
   /// for whose sake a key was replaced gets no further than to that key.
   func missingSteps(
-    from start: KeyID, for device: (id: DeviceID, box: [UInt8]), holding chain: AccountKeychain, account: AccountID
+    from start: KeyID, for device: Recipient, holding chain: AccountKeychain, account: AccountID
   ) throws -> [KeyMessages.Item] {
     let next = Dictionary(successions.map { ($0.old, $0.link) }) { first, _ in first }
     var items: [KeyMessages.Item] = []
@@ -267,14 +275,16 @@ struct AccountKeyLog: Sendable {
   }
 
   /// - Parameter leftOut: The device for whose sake the key is replaced.
+  /// - Throws: `AccountError.keyWouldBeLost` if the new key would be sealed to nobody.
   static func succession(
-    from old: AccountKey, to new: AccountKey, account: AccountID, devices: [(id: DeviceID, box: [UInt8])],
+    from old: AccountKey, to new: AccountKey, account: AccountID, devices: [Recipient],
     leavingOut leftOut: DeviceID? = nil
   ) throws -> String {
     var grants: [String: String] = [:]
     for device in devices {
       grants[device.id.rawValue] = try step(from: old, to: new, account: account, for: device)
     }
+    guard !grants.isEmpty else { throw AccountError.keyWouldBeLost }
     let name = Array((leftOut?.rawValue ?? "").utf8)
     let link = Succession(
       key: new.id, previous: Base64.encode(new.wrapping.seal(old.root.bytes, for: context(old.id, new.id))),

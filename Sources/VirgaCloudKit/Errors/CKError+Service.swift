@@ -177,7 +177,8 @@ extension CKError {
     case .deviceRemoved, .enrolmentRefused, .hasAccount, .wrongCode, .joiningRefused, .joiningNotConfirmed,
       .serverElsewhere:
       self.init(.notAuthenticated, error.description)
-    case .home, .accountChanged: self.init(.accountTemporarilyUnavailable, error.description)
+    case .home, .accountChanged, .keyWouldBeLost, .keyMissing:
+      self.init(.accountTemporarilyUnavailable, error.description)
     case .deviceUnknown:
       self.init(
         .accountTemporarilyUnavailable,

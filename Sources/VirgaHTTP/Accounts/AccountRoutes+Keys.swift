@@ -32,6 +32,9 @@ extension AccountRoutes {
       ? try await authenticator.read { try KeyBook().items(in: place, $0) }
       : try await authenticator.write { [quotas] transaction in
         try Accounts().checkIsIn(session.device, in: transaction)
+        if case .account(let account) = place {
+          try KeyBook().checkSuccessions(among: added, of: account, in: transaction)
+        }
         var random = SystemRandom()
         return try KeyBook().add(
           added, to: place, in: transaction, quotas: quotas, account: session.account, random: &random)

@@ -76,6 +76,7 @@ package final class AccountRoutes: Sendable {
       case ("POST", "session"): return try .message(await openSession(call))
       case ("POST", "account/rename"): return try .message(await rename(call))
       case ("POST", "account/remove"): return try .message(await remove(call))
+      case ("POST", "account/remove/check"): return try .message(await checkRemoval(call))
       case ("POST", "account/token"): return try .message(await makeTokens(call))
       case ("POST", "account/invite"): return try .message(await makeEnrolmentCode(call))
       case ("POST", "keys"): return try .message(await keyItems(call))
@@ -182,6 +183,17 @@ package final class AccountRoutes: Sendable {
       })
     description.now = authenticator.now()
     return description
+  }
+
+  /// Says whether a device could be removed, before a device changes anything for the sake of that.
+  private func checkRemoval(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Description {
+    let session = try await session(call)
+    let message: AccountMessages.RemoveRequest = try call.body()
+    try await authenticator.read { [accounts] transaction in
+      try accounts.checkIsIn(session.device, in: transaction)
+      try accounts.removable(message.device, from: session.account, in: transaction)
+    }
+    return try await describe(session)
   }
 
   private func remove(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Description {

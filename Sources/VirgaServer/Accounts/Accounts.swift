@@ -109,18 +109,30 @@ package struct Accounts: Sendable {
     try put(device, in: transaction)
   }
 
-  /// Removes a device and the web-auth tokens that it made. Its push tokens lie in containers: see
-  /// `Service.removePushTokens`.
+  /// Whether a device may be removed: the device, or `nil` if it was before.
   /// - Throws: `NOT_FOUND` if the account has no such device, `ACCESS_DENIED` if it is the last one.
+  @discardableResult
+  package func removable(
+    _ id: DeviceID, from account: AccountID, in transaction: any ReadTransaction
+  ) throws -> Device? {
+    guard let device = try device(id, in: transaction), device.account == account else {
+      throw ServiceError(.notFound, AccountReason.deviceNotFound)
+    }
+    if device.removed != nil { return nil }
+    // Nobody could ever reach the account's data again.
+    guard try devices(of: account, in: transaction).count > 1 else {
+      throw ServiceError(.accessDenied, AccountReason.lastDevice)
+    }
+    return device
+  }
+
+  /// Removes a device and the web-auth tokens that it made. Its push tokens lie in containers: see
+  /// `Service.removePushTokens`. One that was removed before stays so: who asks again may not have heard the answer.
+  /// - Throws: As `removable`.
   package func remove(
     _ id: DeviceID, from account: AccountID, in transaction: any WriteTransaction, now: Timestamp
   ) throws {
-    let devices = try devices(of: account, in: transaction)
-    guard var device = devices.first(where: { $0.id == id }) else {
-      throw ServiceError(.notFound, AccountReason.deviceNotFound)
-    }
-    // Nobody could ever reach the account's data again.
-    guard devices.count > 1 else { throw ServiceError(.accessDenied, AccountReason.lastDevice) }
+    guard var device = try removable(id, from: account, in: transaction) else { return }
     device.removed = now
     try put(device, in: transaction)
     for entity in try transaction.entities(.webToken, owner: account.rawValue) {

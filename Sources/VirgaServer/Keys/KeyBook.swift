@@ -1,3 +1,4 @@
+import FoundationEssentials
 package import VirgaModel
 import VirgaWire
 
@@ -97,6 +98,27 @@ package struct KeyBook: Sendable {
     // Those that came before keys were counted are not in it.
     database.keyBytes = max(0, database.keyBytes - bytes)
     try transaction.put(database)
+  }
+
+  /// What the server sees of a key's succession: whom the new key is sealed to.
+  private struct Succession: Decodable {
+    var grants: [String: String]
+  }
+
+  /// Refuses keys of an account that none of its devices could ever open: with the older ones replaced, nobody would have
+  /// a key to write with.
+  /// - Throws: `BAD_REQUEST`.
+  package func checkSuccessions(
+    among items: [Item], of account: AccountID, in transaction: any ReadTransaction
+  ) throws {
+    for item in items where item.name.hasPrefix("after/") {
+      let succession = try? JSONDecoder().decode(Succession.self, from: Data(item.value.utf8))
+      let recipients = Set(succession?.grants.keys.map { DeviceID($0) } ?? [])
+      let devices = recipients.isEmpty ? [] : try Accounts().devices(of: account, in: transaction)
+      guard devices.contains(where: { recipients.contains($0.id) }) else {
+        throw ServiceError.badRequest("the account's new key is sealed to none of its devices")
+      }
+    }
   }
 
   package func removeAll(of place: Place, in transaction: any WriteTransaction) throws {

@@ -31,7 +31,14 @@ enum AccountCommand {
     "Shows this device's account, without the server what is known here. The first use makes key and account.")
   private static let devices = spec("devices", "Lists the devices of this device's account.")
   private static let remove = spec(
-    "remove", "Removes a device, which is refused from its next request on.", operands: ["DEVICE"])
+    "remove",
+    "Removes a device, which is refused from its next request on. The others get another key of encrypted values.",
+    operands: ["DEVICE"],
+    options: [
+      CommandSpec.Option(
+        name: "--yes", value: nil,
+        help: "Do not ask before this device removes itself, or removes one\nwhere it cannot replace the key.")
+    ])
   private static let invite = spec(
     "invite", "Shows a code with which another device can join this account, and asks before it lets one in.",
     options: [
@@ -210,10 +217,28 @@ enum AccountCommand {
   }
 
   private static func remove(_ client: AccountClient, _ arguments: Arguments) async throws {
-    let description = try await client.remove(DeviceID(arguments.operands[0]))
-    if arguments.has("--json") { return try Terminal.print(json: description.devices) }
+    let device = DeviceID(arguments.operands[0])
+    let isYes = arguments.has("--yes")
+    if try client.knownAccount()?.device == device {
+      let question =
+        "This is the device that you are typing on. It will see nothing of the account any more. Remove it?"
+      guard isYes || Terminal.confirm(question) else { throw Failure(.failed, "no device was removed") }
+    }
+    let removal: (account: AccountMessages.Description, key: KeyReplacement)
+    do { removal = try await client.remove(device) } catch AccountError.keyMissing {
+      let question =
+        "\(AccountError.keyMissing). \(device) could still open what others encrypt. Remove it all the same?"
+      guard isYes || Terminal.confirm(question) else { throw Failure(.failed, "no device was removed") }
+      removal = try await client.remove(device, condition: .any)
+    }
+    if removal.key == .kept {
+      Terminal.complain(
+        "virga: the key of encrypted values was NOT replaced: \(device) can open what is encrypted from now on, if it "
+          + "comes by it. On a device that has the key (virga account show): virga account remove \(device)")
+    }
+    if arguments.has("--json") { return try Terminal.print(json: removal.account.devices) }
     Terminal.print("Removed. What is left:")
-    printDevices(description)
+    printDevices(removal.account)
   }
 
   private static func printDevices(_ description: AccountMessages.Description) {

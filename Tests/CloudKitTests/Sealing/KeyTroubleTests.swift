@@ -121,7 +121,7 @@ import VirgaModel
         let watch = devices.first(where: { $0.name == "watch" })
       else { return }
       _ = steps.next()
-      try? await tablet.accounts.replaceKey(leavingOut: watch.id, of: devices.map(\.id))
+      _ = try? await tablet.accounts.replaceKey(leavingOut: watch.id, of: devices.map(\.id))
     }
     let watch = try await phone.joined(as: "watch")
     phone.network.before(nil)

@@ -276,7 +276,7 @@ import VirgaWire
     #expect(try await world.principal(query: query).account == session.account)
 
     let left = try await phone.remove(session.device)
-    #expect(left.devices.map(\.name) == ["phone"])
+    #expect(left.account.devices.map(\.name) == ["phone"])
     await #expect(throws: ServiceError.deviceRemoved) { try await world.principal(session: session.token) }
     let error = await #expect(throws: ServiceError.self) { try await world.principal(query: query) }
     #expect(error?.code == .authenticationRequired)
