@@ -115,6 +115,8 @@ final class Fleet: Sendable {
 
   @discardableResult
   func virga(_ device: String, _ words: String...) throws -> Result { try run("virga", words, device) }
+  @discardableResult
+  func virga(_ device: String, _ words: [String]) throws -> Result { try run("virga", words, device) }
 
   func start(_ program: String, _ words: [String], _ device: String, output: String) throws -> Process {
     try BuiltProgram.start(program, words, environment: environment(device), output: output)

@@ -81,6 +81,47 @@ struct SyncTroubleTests {
     #expect(try fleet.store("laptop").status().locked == 0)
   }
 
+  /// Whoever runs the server puts a text in the clear in the place of an encrypted one.
+  @Test func textThatNoDeviceEncryptedIsNotShownAndIsToldAsSuch() throws {
+    let fleet = try Fleet()
+    try fleet.lanternly("phone", "new", "--text", "known")
+    #expect(try fleet.lanternly("phone", "sync").code == 0)
+    try fleet.join("laptop", to: "phone")
+    #expect(try fleet.lanternly("laptop", "sync").code == 0)
+    let name = try #require(try fleet.store("laptop").entries().first).id.name
+    let place = [
+      "--data", fleet.serverData, "--container", DiarySync.containerIdentifier, "--zone", DiaryRecord.zoneName,
+      "--user", try fleet.store("phone").notes().user ?? "",
+    ]
+    let found = try fleet.virga("operator", ["records", "get", name, "--json"] + place).output
+    var record = try #require(try JSONSerialization.jsonObject(with: Data(found.utf8)) as? [String: Any], "\(found)")
+    var fields = try #require(record["fields"] as? [String: Any])
+    fields["text"] = ["value": "I OWE THE SERVER 1000 EUR", "type": "STRING", "isEncrypted": true] as [String: Any]
+    record["fields"] = fields
+    let file = fleet.home("operator") + "/forged.json"
+    try JSONSerialization.data(withJSONObject: record).write(to: URL(fileURLWithPath: file))
+    let put = try fleet.virga("operator", ["records", "put", "--file", file] + place)
+    #expect(put.code == 0, "\(put.output)")
+
+    for _ in 0..<2 {
+      let result = try fleet.lanternly("laptop", "sync")
+      #expect(result.code == ExitCode.notSynced.rawValue)
+      #expect(result.output.contains("Not encrypted by your devices: 1 entry, not shown"), "\(result.output)")
+      #expect(!result.output.contains("Cannot be read here"))
+    }
+    #expect(try fleet.shown("laptop") == [name: ["known"]])
+    let status = try fleet.lanternly("laptop", "status", "--json").output
+    #expect(status.contains("\"notEncrypted\":[\"\(name)\"]"), "\(status)")
+    // An edit that meets it is not lost, and sends nothing over it.
+    try fleet.lanternly("laptop", "edit", name, "--append", "and more")
+    let result = try fleet.lanternly("laptop", "sync")
+    #expect(result.output.contains("was not encrypted by your devices"), "\(result.output)")
+    #expect(try fleet.shown("laptop") == [name: ["known\n\nand more"]])
+    for text in [try fleet.lanternly("laptop", "show", name).output, try fleet.lanternly("laptop", "list").output] {
+      #expect(!text.contains("1000 EUR"))
+    }
+  }
+
   @Test func whatTheServerAsksToWaitHoldsForTheNextSyncToo() throws {
     let fleet = try Fleet()
     try fleet.lanternly("phone", "new", "--text", "one")

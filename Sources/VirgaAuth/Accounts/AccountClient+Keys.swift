@@ -30,6 +30,21 @@ extension AccountClient {
     return answer.items
   }
 
+  /// What this device has read of a zone's roster, in this program or in one before.
+  package nonisolated func knownRoster(
+    of place: ZonePlace, account: AccountID, keys: [AccountKey]
+  ) throws -> ZoneRoster {
+    let texts = try homeFiles { home throws(SecureFileError) in try home.rosterTexts(of: place, account: account) }
+    return ZoneRoster(texts: texts, of: place, keys: keys)
+  }
+
+  /// Keeps a zone's roster for later starts; nil for a zone that is gone.
+  package nonisolated func remember(_ roster: ZoneRoster?, of place: ZonePlace, account: AccountID) throws {
+    try homeFiles { home throws(SecureFileError) in
+      try home.rememberRoster(roster?.texts ?? [], of: place, account: account)
+    }
+  }
+
   /// The account's keys, from the home and from what other devices left on the server.
   /// - Parameter makingFirst: Whether a key is made where the account has none.
   package func accountKeys(makingFirst: Bool) async throws -> AccountKeys {

@@ -55,6 +55,12 @@ package actor AccountClient {
     try homeFiles { home throws(SecureFileError) in try home.account(atEndpoint: endpoint) }
   }
 
+  /// Whether the home has a key of the account, as far as that is known without asking.
+  package nonisolated func holdsKeys() throws -> Bool {
+    guard let known = try knownAccount() else { return false }
+    return try homeFiles { home throws(SecureFileError) in try !home.accountKeys(of: known.account).keys.isEmpty }
+  }
+
   /// A session that is valid for a while. The first use ever makes the device's key and account.
   ///
   /// Of several callers at once one asks the server and the others wait for it.

@@ -23,6 +23,15 @@ package struct AccountKey: Hashable, Sendable {
     ZoneSecret(root.derived(for: "zone", place.parts), ownerKey: id, place: place)
   }
 
+  /// The zone's secrets under this key: the one that it began with, and one for each round of its shares, oldest first.
+  package func secrets(of place: ZonePlace, rounds: [String]) -> [ZoneSecret] {
+    [secret(of: place)]
+      + rounds.map { round in
+        let secret = root.derived(for: "zone", place.parts + [round])
+        return ZoneSecret(secret, ownerKey: secret.id(for: "zone secret"), place: place)
+      }
+  }
+
   /// For people to compare on two devices: five groups of four digits.
   package var fingerprint: String {
     VerifyingKey.fingerprint(digest: Hex.encode(root.derived(for: "fingerprint").bytes))

@@ -10,8 +10,9 @@ package import VirgaModel
 /// | `before/NEW/SECRET` | an older secret, under the new one |
 ///
 /// Only who has the older secret can write the first two, and only who has the newer one the third, so a server can add
-/// neither a participant nor a secret, and cannot turn their order round. SECRET and NEW are named by the owner's keys that
-/// they follow from, KEY is the participant's account key.
+/// neither a participant nor a secret, and cannot turn their order round. It can keep the introduction of somebody who was
+/// taken out, so the owner's devices hand over to those in their roster alone (`ZoneRoster`). SECRET and NEW are the names of
+/// secrets, KEY is the participant's account key.
 package enum ZoneHandover {
   /// The secrets of a zone that somebody has.
   package struct Secrets: Sendable {
@@ -42,9 +43,10 @@ package enum ZoneHandover {
     return KeyMessages.Item("participant/\(name)", Base64.encode(sealed))
   }
 
-  /// What an owner hands to the participants that introduced themselves, and has not handed them yet.
+  /// What an owner hands to the participants that introduced themselves, and has not handed them yet. Who is in no share
+  /// gets nothing, though a server may have kept what they left when they were.
   package static func handovers(
-    of secret: ZoneSecret, to items: [KeyMessages.Item], holding older: [ZoneSecret]
+    of secret: ZoneSecret, to items: [KeyMessages.Item], holding older: [ZoneSecret], admittedBy roster: ZoneRoster
   ) -> [KeyMessages.Item] {
     let taken = Set(items.map(\.name))
     // Who has shown that they have the secret that came after needs nothing more under the older one.
@@ -61,7 +63,8 @@ package enum ZoneHandover {
       let name = String(item.name.dropFirst("participant/".count))
       let parts = name.split(separator: "/").map(String.init)
       let new = "handover/\(name)/\(secret.ownerKey)"
-      guard parts.count == 3, !taken.contains(new), !settled.contains(name), KeyID(parts[1]) != secret.ownerKey,
+      guard parts.count == 3, roster.admits(UserName(parts[0])), !taken.contains(new), !settled.contains(name),
+        KeyID(parts[1]) != secret.ownerKey,
         let old = older.first(where: { $0.ownerKey == KeyID(parts[1]) }),
         let box = Base64.decode(item.value).flatMap({
           old.derived(for: "participant").open($0, for: Array(name.utf8))

@@ -60,7 +60,7 @@ package struct ZoneKey: Hashable, Sendable {
 /// The key that wraps the keys of one zone. It follows from the account's key, and is handed to those the zone is shared
 /// with, who learn nothing of other zones by it.
 package struct ZoneSecret: Hashable, Sendable {
-  /// The account's key that it follows from.
+  /// Its name: that of the account's key that it follows from, or one of its own where the zone was shared since.
   package let ownerKey: KeyID
   package let place: ZonePlace
   private let key: SecretKey

@@ -213,7 +213,7 @@ extension CKDatabase {
     if databaseScope == .private, service.tokens != nil { user.note(envelope.id.zone.owner) }
     do {
       var record = withoutUserName(try Record(envelope).local(in: self))
-      seal(of: record.id.zone)?.open(&record)
+      seal(of: record.id.zone)?.receive(&record)
       return record
     } catch {
       throw CKError(

@@ -72,6 +72,7 @@ extension CKDatabase {
       if case .failure(let error) = deleted[id], (error as? CKError)?.saysThatThereIsNoZone == true {
         deleted[id] = .success(())
       }
+      if case .success? = deleted[id], let seal = seal(of: id.model) { seal.keyring.forget(seal.spot) }
     }
     return (saved, deleted)
   }

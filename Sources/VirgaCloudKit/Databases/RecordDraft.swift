@@ -11,6 +11,8 @@ struct RecordDraft: Sendable {
   private let policy: RecordModification.Policy
   /// What a share says besides its fields.
   private let share: ShareChange?
+  /// What a save of a share says of those who take part.
+  let sharePlan: SharePlan.Save?
   /// The files to send, by field. They are open: what becomes of their names from now on does not matter.
   private(set) var sources: [FieldName: [FileSource]] = [:]
   /// Why the record cannot be sent at all.
@@ -21,6 +23,7 @@ struct RecordDraft: Sendable {
     sent = object.state.withLock { $0 }
     id = CKRecord.ID(sent.record.id)
     share = (object as? CKShare)?.change
+    sharePlan = (object as? CKShare)?.plan
     // A share is never overwritten, whatever the caller asks for.
     self.policy = sent.record.type == .share ? .ifServerRecordUnchanged : policy
     openFiles()
@@ -73,8 +76,18 @@ struct RecordDraft: Sendable {
     switch policy {
     case .ifServerRecordUnchanged: sent.record.tag == nil ? sent.record.fields.names : sent.changes.keys.sorted()
     case .changedKeys: sent.changes.keys.sorted()
-    case .allKeys: Set(sent.record.fields.names).union(sent.changes.keys).sorted()
+    case .allKeys: Set(sent.record.fields.names).union(sent.changes.keys).filter { !isForeign($0) }.sorted()
     }
+  }
+
+  /// Whether a value came in the clear though it is marked as encrypted. A record that is there keeps it; this device does
+  /// not say it again.
+  private func isForeign(_ name: FieldName) -> Bool {
+    guard sent.record.tag != nil, sent.changes[name] == nil, let field = sent.record.fields[name], field.isEncrypted,
+      ZoneSeal.sealedBytes(of: field) == nil
+    else { return false }
+    if case .unknown = field.value { return true }
+    return false
   }
 
   /// At least how many bytes the fields to send have as JSON, without assets.

@@ -94,10 +94,76 @@ struct RecordModification: Sendable {
       guard let error = item.draft?.fault ?? uploads.faults[item.id] else { continue }
       outcomes[index] = .failure(error)
     }
+    if isAtomic, outcomes.contains(where: { $0 != nil }) { return Self.failing(items, outcomes) }
+    let noted = try await noteShares(items, in: zone, of: database, outcomes)
+    let results = try await send(items, in: zone, of: database, uploads, outcomes, progress)
+    if let noted {
+      await takeBack(noted, results, in: zone, of: database)
+      await renewSecrets(noted, results, in: zone, of: database)
+    }
+    return results
+  }
+
+  /// Tells the owner's other devices who takes part in the shares that the batch saves or ends, before it does.
+  /// - Returns: What they were told before.
+  private func noteShares(
+    _ items: [Item], in zone: ZoneID, of database: CKDatabase, _ outcomes: [Result<Void, any Error>?]
+  ) async throws -> ZoneRoster? {
+    guard database.databaseScope == .private, zone.name != .default, let seal = database.seal(of: zone) else {
+      return nil
+    }
+    var plan = SharePlan()
+    for (item, outcome) in zip(items, outcomes) where outcome == nil {
+      switch item {
+      case .save(let draft): if let share = draft.sharePlan { plan.saves.append(share) }
+      case .delete(let id): plan.deletions.insert(id.model.name)
+      }
+    }
+    return try await seal.keyring.note(plan, in: seal.spot)
+  }
+
+  /// What was refused has not changed who takes part.
+  private func takeBack(
+    _ before: ZoneRoster, _ results: [(Item, Result<Void, any Error>)], in zone: ZoneID, of database: CKDatabase
+  ) async {
+    let refused = results.compactMap { item, result -> RecordName? in
+      guard case .failure = result, item.draft?.isShare ?? true else { return nil }
+      return item.id.model.name
+    }
+    guard !refused.isEmpty, let seal = database.seal(of: zone) else { return }
+    // If it cannot be said now, whoever was to be taken out gets no later key until the share is saved again.
+    try? await seal.keyring.takeBack(Set(refused), to: before, in: seal.spot)
+  }
+
+  /// A share that began in place of one that the owner's devices had put down gets another key.
+  private func renewSecrets(
+    _ before: ZoneRoster, _ results: [(Item, Result<Void, any Error>)], in zone: ZoneID, of database: CKDatabase
+  ) async {
+    guard let seal = database.seal(of: zone) else { return }
+    for (item, result) in results {
+      guard case .success = result, let plan = item.draft?.sharePlan, plan.isNew, before.shares[plan.name] != nil
+      else { continue }
+      // The share is there. Until this is said, its address has the key of before.
+      guard (try? await seal.keyring.renew(plan.name, in: seal.spot)) != nil else { continue }
+      (item.draft?.object as? CKShare)?.completeURL(with: seal.keyring.secret(of: seal.spot))
+    }
+  }
+
+  /// What cannot even be sent fails its zone's whole batch.
+  private static func failing(
+    _ items: [Item], _ outcomes: [Result<Void, any Error>?]
+  ) -> [(Item, Result<Void, any Error>)] {
+    zip(items, outcomes).map { ($0, $1 ?? .failure(innocent)) }
+  }
+
+  private func send(
+    _ items: [Item], in zone: ZoneID, of database: CKDatabase, _ uploads: AssetUploads,
+    _ faults: [Result<Void, any Error>?], _ progress: Progress?
+  ) async throws -> [(Item, Result<Void, any Error>)] {
+    var outcomes = faults
     let key = await writingKey(for: items, in: zone, of: database, &outcomes)
     if isAtomic, outcomes.contains(where: { $0 != nil }) {
-      // What cannot even be sent fails its zone's whole batch.
-      return zip(items, outcomes).map { ($0, $1 ?? .failure(Self.innocent)) }
+      return Self.failing(items, outcomes)
     }
     let sent = items.indices.filter { outcomes[$0] == nil }
     // The protocol has atomic zones among the custom ones only.

@@ -66,9 +66,22 @@ extension CKRecord {
     /// How an encrypted value stands; `nil` if there is none of that name.
     mutating func encryptedValueState(_ name: FieldName) -> EncryptedValueState? {
       guard let field = record.fields[name], field.isEncrypted else { return nil }
-      guard let seal else { return ZoneSeal.sealedBytes(of: field) == nil ? .readable : .keyMissing }
+      guard let seal else {
+        return ZoneSeal.sealedBytes(of: field) == nil ? ZoneSeal.stateOfUnsealed(field) : .keyMissing
+      }
       seal.open(&record)
       return record.fields[name].flatMap(seal.state)
+    }
+
+    /// The value of a field that came in the clear though it is marked as encrypted.
+    func valueNotEncryptedByDevices(_ name: FieldName) -> (any CKRecordValue)? {
+      guard let field = record.fields[name], field.isEncrypted, ZoneSeal.sealedBytes(of: field) == nil,
+        case .unknown = field.value
+      else { return nil }
+      var bare = Fields()
+      bare[name] = Field(field.value)
+      guard let value = try? Fields(json: bare.json)[name]?.value else { return nil }
+      return value.object(in: record.id.zone, assets: [])
     }
 
     /// The keys that values need and the device does not have.

@@ -28,6 +28,8 @@ final class Keyring: Sendable {
     var writing: [KeyID] = []
     /// The newest secret, which a share's address carries.
     var secret: ZoneSecret?
+    /// Who takes part in the shares of a zone of one's own.
+    var roster = ZoneRoster()
     var loaded: Timestamp
     /// Keys that were wanted and not there then.
     var absent: Set<KeyID> = []
@@ -51,7 +53,7 @@ final class Keyring: Sendable {
   /// A text for one participant has about 350 bytes, and a request 64 KB at most.
   private static let itemsPerRequestMax = 100
 
-  private let accounts: AccountClient
+  let accounts: AccountClient
   private let now: @Sendable () -> Timestamp
   private let memory = Mutex(Memory())
 
@@ -122,7 +124,8 @@ final class Keyring: Sendable {
         if let current = keys.keychain.current {
           // Another device may make one at the same moment. Both stay, and all devices take the same of the two from
           // their next look on.
-          let secret = current.secret(of: spot.place)
+          let secret =
+            current.secrets(of: spot.place, rounds: zone.roster.rounds).last ?? current.secret(of: spot.place)
           let made = ZoneKey.random(for: spot.place)
           let zone = try await fetch(spot, adding: [Self.item(made, under: secret)])
           if let key = zone.writing.first.flatMap({ zone.keys[$0] }) { return key }
@@ -138,7 +141,19 @@ final class Keyring: Sendable {
     KeyMessages.Item("key/\(secret.ownerKey)/\(key.id)", Base64.encode(secret.wrap(key)))
   }
 
-  private func accountKeys(makingFirst: Bool) async throws -> AccountKeys {
+  /// Who takes part in the zone's shares, as it is now.
+  func roster(of spot: Spot) async throws -> ZoneRoster {
+    let moment = now()
+    if let zone = memory.withLock({ $0.zones[spot] }), Self.isFresh(zone.loaded, at: moment) { return zone.roster }
+    return try await fetch(spot, adding: []).roster
+  }
+
+  /// What is next asked of the zone is asked of the server.
+  func forgetFreshness(of spot: Spot) {
+    memory.withLock { $0.zones[spot]?.loaded = Timestamp(milliseconds: 0) }
+  }
+
+  func accountKeys(makingFirst: Bool) async throws -> AccountKeys {
     let moment = now()
     if let known = memory.withLock({ $0.account }), Self.isFresh(known.loaded, at: moment),
       !makingFirst || known.keys.keychain.current != nil
@@ -159,13 +174,14 @@ final class Keyring: Sendable {
     let known = memory.withLock { $0.zones[spot] }
     let answer = try await accounts.zoneKeyItems(of: spot.message, adding: items, as: account.account)
     var found = answer.items
-    let own = secrets(of: spot, account)
+    let roster = spot.owner == nil ? try readRoster(of: spot, found, account, known?.roster) : nil
+    let own = secrets(of: spot, account, roster)
     let handed = ZoneHandover.secrets(
       spot.owner == nil ? [] : own, of: answer.user ?? "", from: found, holding: account.keychain)
     let secrets = spot.owner == nil ? own : handed.all
     let missing =
-      if spot.owner == nil {
-        missingItems(in: found, spot, account, own, known)
+      if let roster {
+        missingItems(in: found, spot, account, own, known, roster)
       } else {
         introductions(in: found, user: answer.user, account, handed)
       }
@@ -177,6 +193,7 @@ final class Keyring: Sendable {
       // A list that is full keeps nobody from reading what is in it.
     }
     var zone = Zone(loaded: moment)
+    zone.roster = roster ?? zone.roster
     if let known { (zone.keys, zone.origins) = (known.keys, known.origins) }
     var opened: [KeyID: Set<KeyID>] = [:]
     var began: [KeyID: Timestamp] = [:]
@@ -209,6 +226,25 @@ final class Keyring: Sendable {
     return zone
   }
 
+  /// Who takes part in the zone's shares, as this device has ever read it.
+  private func readRoster(
+    of spot: Spot, _ found: [KeyMessages.Item], _ account: AccountKeys, _ read: ZoneRoster?
+  ) throws -> ZoneRoster {
+    let keys = account.keychain.keys
+    let known = try read ?? accounts.knownRoster(of: spot.place, account: account.account, keys: keys)
+    let roster = ZoneRoster(found, of: spot.place, keys: keys, known: known)
+    if roster != known { try accounts.remember(roster, of: spot.place, account: account.account) }
+    return roster
+  }
+
+  /// Forgets a zone that the device has deleted.
+  func forget(_ spot: Spot) {
+    memory.withLock { $0.zones[spot] = nil }
+    // If the file cannot be removed, the zone that takes its name is told by what lies in its list.
+    guard let account = try? accounts.knownAccount()?.account else { return }
+    try? accounts.remember(nil, of: spot.place, account: account)
+  }
+
   /// A zone's key from its list, with the account's key under which it lay.
   private struct OpenedKey {
     var key: ZoneKey
@@ -238,7 +274,8 @@ final class Keyring: Sendable {
 
   /// What others should find in the list of a zone of one's own, and do not.
   private func missingItems(
-    in found: [KeyMessages.Item], _ spot: Spot, _ account: AccountKeys, _ secrets: [ZoneSecret], _ known: Zone?
+    in found: [KeyMessages.Item], _ spot: Spot, _ account: AccountKeys, _ secrets: [ZoneSecret], _ known: Zone?,
+    _ roster: ZoneRoster
   ) -> [KeyMessages.Item] {
     guard account.keychain.current != nil, let secret = secrets.last else { return [] }
     // A server whose data are older than what this device has used is told again: each key under the account's key that
@@ -254,7 +291,8 @@ final class Keyring: Sendable {
     if !used.isEmpty, !used.contains(secret.ownerKey) {
       items.append(Self.item(.random(for: spot.place), under: secret))
     }
-    return items + ZoneHandover.handovers(of: secret, to: found, holding: secrets)
+    return roster.missing(in: found) + items
+      + ZoneHandover.handovers(of: secret, to: found, holding: secrets, admittedBy: roster)
       + ZoneHandover.predecessors(of: secret, to: found, holding: secrets.filter { used.contains($0.ownerKey) })
   }
 
@@ -271,8 +309,8 @@ final class Keyring: Sendable {
   }
 
   /// The secrets of a zone that this device has, the newest last.
-  private func secrets(of spot: Spot, _ account: AccountKeys) -> [ZoneSecret] {
-    guard spot.owner != nil else { return account.keychain.keys.map { $0.secret(of: spot.place) } }
+  private func secrets(of spot: Spot, _ account: AccountKeys, _ roster: ZoneRoster?) -> [ZoneSecret] {
+    if let roster { return account.keychain.keys.flatMap { $0.secrets(of: spot.place, rounds: roster.rounds) } }
     return ZoneAccess.secrets(of: spot, in: account)
   }
 
@@ -300,7 +338,7 @@ final class Keyring: Sendable {
     }
   }
 
-  private func translating<Value>(_ body: () async throws -> Value) async throws -> Value {
+  func translating<Value>(_ body: () async throws -> Value) async throws -> Value {
     do { return try await body() } catch let error as AccountError {
       throw CKError(error)
     } catch is CancellationError {

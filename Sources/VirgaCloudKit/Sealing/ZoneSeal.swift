@@ -28,6 +28,15 @@ struct ZoneSeal: Sendable {
     return SealedValueHead(bytes).map { (bytes, $0) }
   }
 
+  /// Takes in a record that came from the service: what no device of the zone's people has encrypted is put away, and is
+  /// not taken for what one of them wrote.
+  func receive(_ record: inout Record) {
+    for element in record.fields where element.field.isEncrypted && Self.sealedBytes(of: element.field) == nil {
+      record.fields[element.name] = Field(element.field.uninterpreted, isEncrypted: true)
+    }
+    open(&record)
+  }
+
   /// Opens what can be opened, and puts away the rest.
   func open(_ record: inout Record) {
     for element in record.fields {
@@ -40,6 +49,11 @@ struct ZoneSeal: Sendable {
         record.fields[element.name] = Field(.unknown(tag: Self.tag, json: json), isEncrypted: true)
       }
     }
+  }
+
+  /// What is here as a value was opened, or set by the app; what came in the clear is put away.
+  static func stateOfUnsealed(_ field: Field) -> CKRecord.EncryptedValueState {
+    if case .unknown = field.value { .notEncryptedByDevices } else { .readable }
   }
 
   /// The keys that a record's values need and that are not here, in the order of its fields.
@@ -56,7 +70,7 @@ struct ZoneSeal: Sendable {
 
   func state(of field: Field) -> CKRecord.EncryptedValueState? {
     guard field.isEncrypted else { return nil }
-    guard let (_, head) = Self.sealedBytes(of: field) else { return .readable }
+    guard let (_, head) = Self.sealedBytes(of: field) else { return Self.stateOfUnsealed(field) }
     return keyring.key(head.key, in: spot) == nil ? .keyMissing : .damaged
   }
 }
@@ -71,11 +85,25 @@ extension CKRecord {
     case keyMissing
     /// The value was changed, or was moved here from another record or field, by somebody without the key. Refused.
     case damaged
+    /// The value came in the clear: no device of yours, or of those who share the zone, has encrypted it. A web page or a
+    /// script may have written it, or whoever runs the server; nothing tells which. `encryptedValues` does not have it, and
+    /// a save of other fields leaves it as it is. `valueNotEncryptedByDevices(forKey:)` has it for an app that shows it as
+    /// what it is. Against Apple's own service, which encrypts by itself, no value is in this state.
+    case notEncryptedByDevices
   }
 
   /// How an encrypted value stands on this device; nil if the record has no encrypted value of that name.
   public func encryptedValueState(forKey key: FieldKey) -> EncryptedValueState? {
     state.withLock { $0.encryptedValueState(FieldName(key)) }
+  }
+
+  /// A value that came in the clear though it is marked as encrypted; nil for one in any other state. Apple's API has no
+  /// name for it.
+  ///
+  /// Whoever runs the server can have written it. An app that wants values of its own web page shows them apart from what
+  /// devices wrote, or sets one in `encryptedValues` when its user agrees; the next save then encrypts it.
+  public func valueNotEncryptedByDevices(forKey key: FieldKey) -> (any CKRecordValue)? {
+    state.withLock { $0.valueNotEncryptedByDevices(FieldName(key)) }
   }
 }
 

@@ -25,6 +25,8 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     var known: ShareDetails?
     var url: URL?
     var allowsAccessRequests = false
+    /// Whom the app has invited with this object, or with the one that it was copied from.
+    var invited: Set<UserName> = []
 
     /// A new share's: of its owner alone, who is whoever saves it.
     init(root: RecordName?) {
@@ -138,6 +140,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     terms.withLock { terms in
       precondition(terms.publicPermission == .none, "People are invited by name only to a share that is not public.")
       let model = participant.model
+      if let user = model.identity.user { terms.invited.insert(user) }
       if let index = terms.participants.firstIndex(where: { $0.model.isSamePerson(as: model) }) {
         terms.participants[index] = participant
       } else {
@@ -152,7 +155,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
       let index = terms.participants.firstIndex { $0 === participant || $0 == participant }
       guard let index else { preconditionFailure("The participant is not one of the share.") }
       let current = terms.currentUserIndex.map { terms.participants[$0] }
-      terms.participants.remove(at: index)
+      if let user = terms.participants.remove(at: index).model.identity.user { terms.invited.remove(user) }
       terms.currentUserIndex = current.flatMap { current in terms.participants.firstIndex { $0 === current } }
     }
   }
@@ -169,6 +172,19 @@ public final class CKShare: CKRecord, @unchecked Sendable {
   // MARK: Saves
 
   var change: ShareChange { terms.withLock { $0.change } }
+
+  /// What a save says of those who take part.
+  var plan: SharePlan.Save {
+    let tag = state.withLock { $0.record.tag }
+    let name = recordID.model.name
+    return terms.withLock { terms in
+      let users = terms.participants.map(\.model).filter { $0.role != .owner && $0.acceptanceStatus != .removed }
+        .compactMap(\.identity.user)
+      return SharePlan.Save(
+        name: name, root: terms.root, isNew: tag == nil, isOpen: terms.publicPermission != .none, users: Set(users),
+        invited: terms.invited)
+    }
+  }
 
   /// Brings the share up to date after a save.
   /// - Parameter sent: What the save sent; what was set since then stays.
@@ -198,6 +214,8 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     var currentUserIndex: Int?
     var known: Known?
     var url: URL?
+    /// In order.
+    var invited: [UserName]?
 
     struct Known: Codable {
       var publicPermission: SharePermission
@@ -221,6 +239,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     terms.participants = archived.participants.map { CKShareParticipant($0.model) }
     terms.currentUserIndex = archived.currentUserIndex.flatMap { terms.participants.indices.contains($0) ? $0 : nil }
     terms.url = archived.url
+    terms.invited = Set(archived.invited ?? [])
     terms.known = archived.known.map { known in
       ShareDetails(
         publicPermission: known.publicPermission, participants: known.participants.map(\.model),
@@ -240,7 +259,8 @@ public final class CKShare: CKRecord, @unchecked Sendable {
       Archived(
         root: terms.root, publicPermission: terms.publicPermission,
         participants: terms.participants.map { ArchivedParticipant($0.model) },
-        currentUserIndex: terms.currentUserIndex, known: known, url: terms.url),
+        currentUserIndex: terms.currentUserIndex, known: known, url: terms.url,
+        invited: terms.invited.isEmpty ? nil : terms.invited.sorted()),
       forKey: Self.termsKey)
   }
 
@@ -267,6 +287,15 @@ extension CKShare {
     public static let title: CKRecord.FieldKey = "cloudkit.title"
     public static let thumbnailImageData: CKRecord.FieldKey = "cloudkit.thumbnailImageData"
     public static let shareType: CKRecord.FieldKey = "cloudkit.type"
+  }
+}
+
+extension UserIdentity {
+  /// The user whom it names; nil for an address or a telephone number.
+  fileprivate var user: UserName? {
+    if let userRecordName { return userRecordName }
+    if case .userRecordName(let name) = lookupInfo { return name }
+    return nil
   }
 }
 

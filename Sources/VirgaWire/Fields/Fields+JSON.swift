@@ -43,6 +43,14 @@ extension Field {
     writer.endObject()
   }
 
+  /// The field's value as it travels, without looking into it: with its type, as a value of a type that nobody knows.
+  package var uninterpreted: FieldValue {
+    if case .unknown = value { return value }
+    var writer = JSONWriter()
+    value.write(into: &writer)
+    return .unknown(tag: wireTag, json: writer.bytes)
+  }
+
   private var wireTag: String {
     switch value {
     case .emptyList: "UNKNOWN_LIST"

@@ -172,19 +172,6 @@ import VirgaWire
     }
   }
 
-  @Test func valuesInTheClearOfWebClientsStayReadable() async throws {
-    var change = RecordChange(name: "web", type: "Note")
-    change.fields = [FieldChange("text", Field(.string("from a page"), isEncrypted: true))]
-    _ = try await phone.modify(change, .create, in: zone)
-    let id = CKRecord.ID(recordName: "web", zoneID: zone.zoneID)
-    let fetched = try await phone.database.record(for: id)
-    #expect(fetched.encryptedValues["text"] as? String == "from a page")
-    fetched.encryptedValues["text"] = "from the phone"
-    _ = try await phone.database.save(fetched)
-    #expect(try await phone.sealed("text", of: "web", in: zone).count > 0)
-    #expect(try await phone.database.record(for: id).encryptedValues["text"] as? String == "from the phone")
-  }
-
   @Test func keysAreForTheirOwnerOnlyOnDisk() async throws {
     _ = try await phone.database.save(diary.entry("one", secret: "first"))
     let files = try FileManager.default.contentsOfDirectory(atPath: phone.home.path)

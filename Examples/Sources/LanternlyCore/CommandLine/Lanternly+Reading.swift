@@ -175,7 +175,12 @@ extension Lanternly {
     if let skew = notes.clockSkewSeconds, abs(skew) >= 5 {
       lines.append(presentation.clockSkew(skew))
     }
-    if status.locked > 0 { lines.append(texts(.statusLocked, presentation.entries(status.locked))) }
+    let locked = status.locked - status.notEncrypted.count
+    if locked > 0 { lines.append(texts(.statusLocked, presentation.entries(locked))) }
+    if !status.notEncrypted.isEmpty {
+      let names = status.notEncrypted.map(Presentation.short).joined(separator: " ")
+      lines.append(texts(.statusNotEncrypted, presentation.entries(status.notEncrypted.count), names))
+    }
     if status.conflicts > 0 { lines.append(texts(.statusConflicts, String(status.conflicts))) }
     return lines
   }

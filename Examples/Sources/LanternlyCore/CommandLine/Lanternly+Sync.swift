@@ -76,7 +76,12 @@ extension Lanternly {
     if status.missingFiles > 0 {
       output.problem(texts(.attachmentsMissing, presentation.attachments(status.missingFiles)))
     }
-    if status.locked > 0 { output.problem(texts(.statusLocked, presentation.entries(status.locked))) }
+    let locked = status.locked - status.notEncrypted.count
+    if locked > 0 { output.problem(texts(.statusLocked, presentation.entries(locked))) }
+    if !status.notEncrypted.isEmpty {
+      let names = status.notEncrypted.map(Presentation.short).joined(separator: " ")
+      output.problem(texts(.statusNotEncrypted, presentation.entries(status.notEncrypted.count), names))
+    }
     if status.conflicts > 0 { output.line(texts(.statusConflicts, String(status.conflicts))) }
   }
 

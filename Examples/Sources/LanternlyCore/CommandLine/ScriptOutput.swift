@@ -45,6 +45,8 @@ enum ScriptOutput {
     /// Until when the server asks to send nothing.
     var heldUntil: String?
     var locked: Int
+    /// Those among them that no device of the user's has encrypted.
+    var notEncrypted: [String]
     var conflicts: Int
     var clockSkewSeconds: Double?
     var refused: [String: String]
@@ -68,6 +70,7 @@ enum ScriptOutput {
       nextTry = isSyncing ? status.notes.nextTry?.iso8601 : nil
       heldUntil = status.notes.heldUntil(now)?.iso8601
       locked = status.locked
+      notEncrypted = status.notEncrypted
       conflicts = status.conflicts
       clockSkewSeconds = status.notes.clockSkewSeconds
       refused = Dictionary(status.refused.map { ($0.record, $0.error ?? "") }) { first, _ in first }

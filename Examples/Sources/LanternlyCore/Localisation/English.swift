@@ -102,6 +102,7 @@ let englishTable: [Text: String] = [
   .errorQuota: "there is no space left in the account",
   .errorTooLarge: "it is too large for a record: {0}",
   .errorKeyMissing: "what another device wrote there cannot be read here yet",
+  .errorNotEncrypted: "what the server has there was not encrypted by your devices",
   .errorOther: "{0}",
   .errorUntrusted: """
   the server's certificate is not trusted: {0}
@@ -177,6 +178,10 @@ let englishTable: [Text: String] = [
   .statusLocked: """
   Cannot be read here: {0}. This device lacks the key, or somebody damaged them.
   To get the key, join the account again: lanternly invite on another device, then {p} join CODE --replace
+  """,
+  .statusNotEncrypted: """
+  Not encrypted by your devices: {0}, not shown: {1}
+  A web page or whoever runs the server wrote it.
   """,
   .statusConflicts: "Open conflicts: {0}. See: {p} conflicts",
   .statusClockAhead: "This device's clock is {0} ahead of the server's. Set it right.",

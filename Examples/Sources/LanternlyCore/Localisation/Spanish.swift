@@ -101,6 +101,7 @@ let spanishTable: [Text: String] = [
   .errorAccount: "el servidor no da cuenta a este dispositivo: {0}",
   .errorQuota: "no queda espacio en la cuenta",
   .errorTooLarge: "es demasiado grande para un registro: {0}",
+  .errorNotEncrypted: "lo que el servidor tiene allí no lo cifraron tus dispositivos",
   .errorKeyMissing: "lo que escribió allí otro dispositivo aún no se puede leer aquí",
   .errorOther: "{0}",
   .errorUntrusted: """
@@ -179,6 +180,10 @@ let spanishTable: [Text: String] = [
   .statusLocked: """
   No se puede leer aquí: {0}. A este dispositivo le falta la clave, o alguien lo dañó.
   Para recibir la clave, únete de nuevo a la cuenta: lanternly invite en otro dispositivo y {p} join CÓDIGO --replace
+  """,
+  .statusNotEncrypted: """
+  No cifrado por tus dispositivos: {0}, no se muestra: {1}
+  Lo escribió una página web o quien administra el servidor.
   """,
   .statusConflicts: "Conflictos abiertos: {0}. Véase: {p} conflicts",
   .statusClockAhead: "El reloj de este dispositivo está adelantado {0} respecto al del servidor. Ponlo en hora.",

@@ -30,6 +30,7 @@ package enum Text: String, CaseIterable, Sendable {
   case syncRefusedMany
   case attachmentsMissing, moreChanges, serverAsksToWait, recordIsTooLong
   case errorNetwork, errorBusy, errorNoAccount, errorAccount, errorQuota, errorTooLarge, errorKeyMissing, errorOther
+  case errorNotEncrypted
   case watchStarted, watchEnded, watchOffline, watchOnline
   case changeAdded, changeUpdated, changeDeleted, changeMerged, changeForked, changeDeletionUndone
   case changeAttachmentArrived, changeAttachmentRemoved, changeSent
@@ -48,6 +49,7 @@ package enum Text: String, CaseIterable, Sendable {
     statusRunning
   case statusEntries, statusPendingCounts, statusLastSuccess, statusLastSuccessNever, statusLastError, statusNextTry
   case statusNextTryByHand
+  case statusNotEncrypted
   case statusLocked, statusConflicts, statusClockAhead, statusClockBehind, statusRecordRefused, statusHome,
     statusAccount
 

@@ -34,6 +34,8 @@ package struct RemoteChanges: Sendable {
   package var deletedAttachments: [AttachmentID] = []
   /// Records that cannot be read here, for want of a key or because they were damaged.
   package var locked: [String] = []
+  /// Those among them that were not encrypted by a device.
+  package var notEncrypted: Set<String> = []
   /// What the server once had and does not name any more.
   package var lostEntries: [EntryID] = []
   package var lostAttachments: [AttachmentID] = []

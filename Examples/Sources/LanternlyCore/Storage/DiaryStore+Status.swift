@@ -27,6 +27,8 @@ package struct SyncNotes: Hashable, Sendable, Codable {
   package var environment: String?
   /// The server's clock minus this device's.
   package var clockSkewSeconds: Double?
+  /// Records that could not be read because no device of the user's had encrypted them.
+  package var notEncrypted: [String]?
   /// The account and how many devices it has, as heard last.
   package var account: String?
   package var deviceCount: Int?
@@ -67,8 +69,10 @@ package struct DiaryStatus: Hashable, Sendable {
   /// Of files that were never sent.
   package var pendingBytes: Int64 = 0
   package var missingFiles = 0
-  /// Records that cannot be read here, for want of a key or because they were damaged.
+  /// Records that cannot be read here, for want of a key or because they were damaged or not encrypted.
   package var locked = 0
+  /// Those among them that no device of the user's has encrypted.
+  package var notEncrypted: [String] = []
   package var conflicts = 0
   /// Whether something here was sent, or came from the server.
   package var isBegun = false
@@ -108,6 +112,9 @@ extension DiaryStore {
         """)
       status.missingFiles = try rows.attachmentsWithoutFile().count
       status.locked = Int(try count("SELECT count(*) FROM locked"))
+      let notEncrypted = Set(try rows.notes().notEncrypted ?? [])
+      status.notEncrypted = try rows.connection.query("SELECT record FROM locked ORDER BY 1") { $0.text(0) }
+        .filter(notEncrypted.contains)
       status.isBegun =
         try count(
           """

@@ -37,10 +37,15 @@ enum DiaryRecord {
   static func isLocked(_ record: CKRecord) -> Bool {
     encryptedFields.contains { key in
       switch record.encryptedValueState(forKey: key) {
-      case .keyMissing, .damaged: true
+      case .keyMissing, .damaged, .notEncryptedByDevices: true
       case .readable, nil: false
       }
     }
+  }
+
+  /// Whether a value that a device encrypts came in the clear: whoever runs the server may have put it there.
+  static func isNotEncrypted(_ record: CKRecord) -> Bool {
+    encryptedFields.contains { record.encryptedValueState(forKey: $0) == .notEncryptedByDevices }
   }
 
   static var zoneID: CKRecordZone.ID { CKRecordZone.ID(zoneName: zoneName, ownerName: CKCurrentUserDefaultName) }

@@ -269,6 +269,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   }
 
   private func add(_ record: CKRecord, to changes: inout RemoteChanges) {
+    if DiaryRecord.isNotEncrypted(record) { changes.notEncrypted.insert(record.recordID.recordName) }
     if DiaryRecord.isLocked(record) { return changes.locked.append(record.recordID.recordName) }
     if record.recordType == DiaryRecord.entryType { changes.entries.append(DiaryRecord.entry(of: record)) }
     if record.recordType == DiaryRecord.attachmentType, let attachment = remoteAttachment(record) {
@@ -301,6 +302,11 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
 
   private func take(_ changes: RemoteChanges, _ engine: CKSyncEngine) throws {
     let done = try store.apply(changes, device: device, at: now())
+    if !changes.locked.isEmpty {
+      let before = Set(try store.notes().notEncrypted ?? [])
+      let after = before.subtracting(changes.locked).union(changes.notEncrypted)
+      if after != before { try store.updateNotes { $0.notEncrypted = after.sorted() } }
+    }
     progress.withLock { progress in
       progress.changes += done
       progress.reading?.note(changes, done)
@@ -370,7 +376,9 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
       add(server, to: &changes)
       try take(changes, engine)
       // There is nothing to merge with before this device has the key; each sync tries again.
-      if !changes.locked.isEmpty { try store.noteRefusal(of: name, Self.keyIsMissing) }
+      if !changes.locked.isEmpty {
+        try store.noteRefusal(of: name, changes.notEncrypted.isEmpty ? Self.keyIsMissing : Self.isNotEncrypted)
+      }
     case .zoneNotFound: try zoneIsGone(engine)
     case .userDeletedZone: try zoneWasPurged(engine)
     case .unknownItem:
@@ -385,6 +393,8 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
 
   /// Why a change waits that the server would take: what another device wrote there is to be read first.
   private static let keyIsMissing = "keyMissing: the other device's change cannot be read here"
+
+  private static let isNotEncrypted = "notEncrypted: what the server has there was not encrypted by your devices"
 
   private func refuse(_ name: String, _ error: CKError) throws {
     try store.noteRefusal(of: name, "\(SyncNotes.Failure.code(of: error)): \(error.localizedDescription)")
