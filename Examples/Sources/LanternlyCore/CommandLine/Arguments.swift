@@ -31,6 +31,10 @@ package struct CommandShape: Sendable {
     CommandShape(name: "search", options: ["limit": .one], words: 1...100),
     CommandShape(name: "delete", options: [:], words: 1...1000),
     CommandShape(name: "import", options: [:], words: 1...1),
+    CommandShape(
+      name: "export", options: ["format": .one, "tag": .one, "starred": .none, "since": .one, "until": .one],
+      words: 1...1),
+    CommandShape(name: "open", options: [:], words: 1...100),
     CommandShape(name: "sync", options: ["again": .none], words: 0...0),
     CommandShape(name: "watch", options: [:], words: 0...0),
     CommandShape(name: "status", options: [:], words: 0...0),
@@ -39,6 +43,8 @@ package struct CommandShape: Sendable {
     CommandShape(name: "devices", options: [:], words: 0...0),
     CommandShape(name: "device", options: [:], words: 1...2),
     CommandShape(name: "conflicts", options: ["keep": .one], words: 0...2),
+    CommandShape(name: "completion", options: ["file": .one], words: 1...1),
+    CommandShape(name: "manual", options: [:], words: 1...1),
     CommandShape(name: "help", options: [:], words: 0...1),
   ]
 }
@@ -82,7 +88,7 @@ package struct Arguments: Hashable, Sendable {
   var tellsOfDrafts: Bool { ["new", "edit", "status", "list"].contains(command) && !has("json") }
 
   var onlyReads: Bool {
-    ["list", "show", "search", "status"].contains(command) || command == "conflicts" && words.isEmpty
+    ["list", "show", "search", "status", "export"].contains(command) || command == "conflicts" && words.isEmpty
   }
 
   /// Options may stand anywhere; `--` ends them.

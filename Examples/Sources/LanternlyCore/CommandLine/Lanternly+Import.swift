@@ -1,9 +1,17 @@
+import VirgaCommandLine
+
 /// The import command.
 extension Lanternly {
   func importExport() throws -> ExitCode {
     let scratch = try ScratchFolder(home.scratch("import"))
-    let export = try DayOneExport.open(arguments.words[0], scratch: scratch.path)
-    let summary = try withExtendedLifetime(scratch) { try store.take(export, at: now) }
+    let meter = ProgressMeter(
+      texts(.progressReading), unit: .things(texts(.progressEntries)), isWanted: !wantsJSON)
+    let export = try DayOneExport.open(arguments.words[0], scratch: scratch.path) { meter.update(done: Int64($0)) }
+    meter.begin(texts(.progressImport), unit: .things(texts(.progressEntries)), total: Int64(export.count))
+    let summary = try withExtendedLifetime(scratch) {
+      try store.take(export, at: now) { meter.update(done: Int64($0.entries)) }
+    }
+    meter.finish()
     try store.sweep(at: now)
     let code = summary.entries == 0 && summary.skipped.count > 0 ? ExitCode.badInput : .done
     if wantsJSON {

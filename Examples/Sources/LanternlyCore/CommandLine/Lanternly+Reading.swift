@@ -1,13 +1,18 @@
 /// Commands that only read.
 extension Lanternly {
   func list() throws -> ExitCode {
+    try show(filter(), whenNone: .nothingFound)
+  }
+
+  /// What the options choose.
+  func filter() throws -> EntryFilter {
     var filter = EntryFilter()
     filter.tag = arguments.value("tag")
     filter.isStarred = arguments.has("starred")
     filter.limit = try limit()
     filter.since = try arguments.value("since").map { try WhenParser.day($0, option: "since").start }
     filter.until = try arguments.value("until").map { try WhenParser.day($0, option: "until").end }
-    return try show(filter, whenNone: .nothingFound)
+    return filter
   }
 
   func search() throws -> ExitCode {

@@ -1,6 +1,7 @@
 import CloudKit
 import Foundation
 import Synchronization
+import VirgaCommandLine
 
 /// Commands that talk to the server.
 extension Lanternly {
@@ -11,7 +12,7 @@ extension Lanternly {
     if arguments.has("again"), try store.notes().purged != nil { try store.beginAgain(at: now) }
     // Not even a question: what the server asked for holds for another process too.
     let isHeld = try store.notes().heldUntil(now) != nil
-    let report = isHeld ? nil : try await DiarySyncRun(store: store, now: surroundings.now).run()
+    let report = isHeld ? nil : try await runOnce()
     let status = try store.status()
     if wantsJSON {
       let shape = ScriptOutput.StatusShape(
@@ -23,6 +24,16 @@ extension Lanternly {
     guard let report else { return .notSynced }
     if report.hasNoAccount { return .noAccount }
     return report.failure == nil && status.state == .synced ? .done : .notSynced
+  }
+
+  private func runOnce() async throws -> DiarySyncRun.Report {
+    let waiting = Int64(try store.outbox().count)
+    let meter = ProgressMeter(
+      texts(.progressSync), unit: .things(texts(.progressChanges)), total: waiting > 0 ? waiting : nil,
+      isWanted: !wantsJSON)
+    defer { meter.finish() }
+    return try await DiarySyncRun(store: store, now: surroundings.now).run(
+      telling: { _ in meter.advance() }, sending: { meter.advance() })
   }
 
   /// The command with which the user looks at this device's account.

@@ -5,6 +5,8 @@ import VirgaSQLite
 /// The program: reads a command line, does what it says and tells how it went.
 package struct Lanternly {
   package static let version = "0.1.0"
+  /// The day of that version, for manual pages.
+  static let releaseDate = "2026-12-01"
 
   let arguments: Arguments
   let surroundings: Surroundings
@@ -46,6 +48,7 @@ package struct Lanternly {
         surroundings.output.line(text)
         return ExitCode.done.rawValue
       }
+      if let code = try writeSupport(arguments, texts, surroundings.output) { return code.rawValue }
       let program = try Lanternly(arguments, surroundings, texts)
       return try await program.perform().rawValue
     } catch {
@@ -97,6 +100,8 @@ package struct Lanternly {
     case "search": try search()
     case "delete": try delete()
     case "import": try importExport()
+    case "export": try export()
+    case "open": try open()
     case "sync": try await sync()
     case "watch": try await watch()
     case "status": try status()
@@ -110,21 +115,6 @@ package struct Lanternly {
   }
 
   // MARK: Words for what went wrong
-
-  private static func help(_ arguments: Arguments, _ texts: Texts) throws(UsageError) -> String? {
-    if arguments.has("version") { return "lanternly \(version)" }
-    let topic = arguments.command == "help" ? arguments.words.first ?? "" : arguments.command
-    guard arguments.command == "help" || arguments.has("help") else { return nil }
-    let known: [String: Text] = [
-      "new": .helpNew, "edit": .helpEdit, "list": .helpList, "show": .helpShow, "search": .helpSearch,
-      "delete": .helpDelete, "import": .helpImport, "sync": .helpSync, "watch": .helpWatch, "status": .helpStatus,
-      "invite": .helpInvite, "join": .helpJoin, "devices": .helpDevices, "device": .helpDevice,
-      "conflicts": .helpConflicts, "help": .helpHelp,
-    ]
-    if topic.isEmpty { return texts(.help) }
-    guard let text = known[topic] else { throw .unknownCommand(topic) }
-    return texts(text)
-  }
 
   /// - Parameter command: Whose help is named where the error does not know it.
   private static func explain(_ error: UsageError, _ texts: Texts, command: String = "") -> String {

@@ -21,9 +21,11 @@ package final class DayOneExport {
   ///
   /// An entry that cannot be read becomes a note; a JSON file that cannot be read stops everything, because half of a
   /// journal would look like a whole one.
+  /// - Parameter telling: Told how many entries were looked at.
   /// - Parameter scratch: A folder for what an archive holds, and for notes of the import. The caller removes it.
   package static func open(
-    _ path: String, scratch: String, limits: ArchiveReader.Limits = ArchiveReader.Limits()
+    _ path: String, scratch: String, limits: ArchiveReader.Limits = ArchiveReader.Limits(),
+    telling: (_ entriesRead: Int) -> Void = { _ in }
   ) throws -> DayOneExport {
     if access(path, F_OK) != 0 { throw ImportError.notFound(path) }
     do {
@@ -49,7 +51,7 @@ package final class DayOneExport {
       let folder = (path as NSString).deletingLastPathComponent
       export.sources.append(.journal(path: path, folder: folder.isEmpty ? "." : folder))
     }
-    try export.lookThrough(shownAs: path)
+    try export.lookThrough(telling)
     return export
   }
 
@@ -150,11 +152,12 @@ package final class DayOneExport {
   // MARK: Reading
 
   /// Reads all of it once, so that what is broken stops the import before it has begun.
-  private func lookThrough(shownAs path: String) throws {
+  private func lookThrough(_ telling: (Int) -> Void) throws {
     var place = 0
     for source in sources {
       try read(source, &place) { place, identity, _ in
         try index.note(identity.id, modified: identity.modified, place: place)
+        telling(place)
       } refused: { _ in
       }
     }

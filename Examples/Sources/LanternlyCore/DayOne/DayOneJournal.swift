@@ -12,13 +12,14 @@ struct DayOneJournal {
 
   /// Where the app keeps the files of each kind, below the folder of the journal.
   static let folderNames: [Attachment.Kind: String] = [
-    .photo: "photos", .video: "videos", .audio: "audios", .pdf: "pdfs",
+    .photo: "photos", .video: "videos", .audio: "audios", .pdf: "pdfs", .file: "files",
   ]
 
   private static let shapes: [(key: String, shape: LooseObject.Shape)] = [
     ("uuid", .string), ("creationDate", .moment), ("modifiedDate", .moment), ("timeZone", .string),
     ("tags", .strings), ("starred", .bool), ("location", .object), ("weather", .object), ("photos", .objects),
-    ("videos", .objects), ("audios", .objects), ("pdfAttachments", .objects), ("creationDevice", .string),
+    ("videos", .objects), ("audios", .objects), ("pdfAttachments", .objects), ("files", .objects),
+    ("creationDevice", .string),
   ]
 
   /// The keys of an entry that are read; the others are passed over.
@@ -43,6 +44,13 @@ struct DayOneJournal {
     guard let created = object.moment("creationDate", in: zone) ?? object.moment("modifiedDate", in: zone) else {
       let isGiven = object.isGiven("creationDate") || object.isGiven("modifiedDate")
       return .failure(Refusal(isGiven ? .dateIsUnreadable(entry: label) : .entryHasNoDate(entry: label)))
+    }
+    if let mark = LanternlyMark(object), let uuid = object.string("uuid") {
+      // Its dates have whole seconds for other programs.
+      return .success(
+        Identity(
+          uuid: uuid, label: label, created: mark.written ?? created, modified: mark.modified ?? mark.written ?? created
+        ))
     }
     let uuid = object.string("uuid") ?? Digest.sha256("\(created.milliseconds)\0\(object.text("text") ?? "")")
     return .success(
@@ -107,8 +115,9 @@ struct DayOneJournal {
     return text
   }
 
-  private static let lists: [(key: String, kind: Attachment.Kind)] = [
-    ("photos", .photo), ("videos", .video), ("audios", .audio), ("pdfAttachments", .pdf),
+  /// Where an entry lists its files. That of other files is Lanternly's.
+  static let lists: [(key: String, kind: Attachment.Kind)] = [
+    ("photos", .photo), ("videos", .video), ("audios", .audio), ("pdfAttachments", .pdf), ("files", .file),
   ]
 
   private func media(

@@ -44,7 +44,7 @@ package struct AttachmentFiles: Sendable {
   private func place(_ source: String) throws(FileError) -> Stored {
     let partial = "\(temporary)/copy-\(UUID().uuidString.lowercased())"
     do throws(FileError) {
-      let stored = try copy(source, to: partial)
+      let stored = try Self.copy(source, to: partial)
       let target = path(sha256: stored.sha256)
       try Folder.make(folder(of: stored))
       guard rename(partial, target) == 0 else { throw FileError(.rename, target) }
@@ -63,7 +63,8 @@ package struct AttachmentFiles: Sendable {
     try Folder.synchronize(root)
   }
 
-  private func copy(_ source: String, to target: String) throws(FileError) -> Stored {
+  /// Copies a file to where there is none, and tells what it read.
+  static func copy(_ source: String, to target: String) throws(FileError) -> Stored {
     let input = try FileHandleOwned(reading: source)
     let output = try FileHandleOwned(creating: target)
     // What nobody holds was left by a process that is gone.
@@ -71,7 +72,7 @@ package struct AttachmentFiles: Sendable {
     var sha256 = Digest(.sha256)
     var md5 = Digest(.md5)
     var total: Int64 = 0
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.chunkBytes, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: chunkBytes, alignment: 16)
     defer { buffer.deallocate() }
     while true {
       let count = try input.read(into: buffer, path: source)

@@ -14,11 +14,13 @@ final class JSONReader {
   /// Objects and arrays within each other.
   static let depthMax = 128
 
-  private var source: ByteSource
-  private var line = 1
-  private var lineStart = 0
-  private var depth = 0
-  private var text: [UInt8] = []
+  // Unchecked, as a check for each byte costs more than the byte: nothing that runs while one of these is changed reaches back
+  // into the reader.
+  @exclusivity(unchecked) private var source: ByteSource
+  @exclusivity(unchecked) private var line = 1
+  @exclusivity(unchecked) private var lineStart = 0
+  @exclusivity(unchecked) private var depth = 0
+  @exclusivity(unchecked) private var text: [UInt8] = []
 
   init(reading path: String) throws(FileError) {
     source = try ByteSource(reading: path)
@@ -193,6 +195,26 @@ final class JSONReader {
       try digits()
     }
     return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Reads a whole number of 64 bits.
+  func integer() throws(Failure) -> Int64 {
+    let isNegative = try skipSpace() == UInt8(ascii: "-")
+    if isNegative { _ = try next() }
+    guard let first = try peek(), Self.isDigit(first) else { throw broken() }
+    var value: Int64 = 0
+    while let byte = try peek(), Self.isDigit(byte) {
+      _ = try next()
+      let digit = Int64(byte - UInt8(ascii: "0"))
+      let (tens, isTooLarge) = value.multipliedReportingOverflow(by: 10)
+      let (sum, isOver) = isNegative ? tens.subtractingReportingOverflow(digit) : tens.addingReportingOverflow(digit)
+      if isTooLarge || isOver { throw broken() }
+      value = sum
+    }
+    if let after = try peek(), [UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E")].contains(after) {
+      throw broken()
+    }
+    return value
   }
 
   private func digits() throws(Failure) {

@@ -251,28 +251,100 @@ let englishTable: [Text: String] = [
   .homeIsReadOnly: "The folder {0} is read-only: nothing can be written there.",
   .unexpected: "Something unexpected happened: {0}",
 
+  .exportDone: "Exported: {0}, {1}, to {2}",
+  .exportMissing: "Not exported, as they are not on this device: {0}. A sync may bring them.",
+  .exportIsNotEmpty: "The folder {0} is not empty. Name another one.",
+  .fileOpened: "Opened {0}.",
+  .fileIsNotHere: "The file {0} is not on this device yet; it comes with the next sync.",
+  .nothingToOpen: "Entry {0} has no files.",
+  .openerFailed: "{0} ended with code {1}. The file is {2}; LANTERNLY_OPENER names another program.",
+
+  .progressReading: "Reading",
+  .progressImport: "Importing",
+  .progressExport: "Exporting",
+  .progressSync: "Syncing",
+  .progressEntries: "entries",
+  .progressChanges: "changes",
+
+  .programSummary: "A diary for the terminal, whose devices keep in step.",
+  .helpWords: "Usage|Options|Commands|[options]|Print this and exit.",
+  .exitCodes: """
+  0 done
+  1 failed
+  2 not understood
+  3 not found
+  4 unusable import
+  5 not synced
+  6 no account
+  7 busy
+  """,
+  .wordID: "ID",
+  .wordWord: "WORD",
+  .wordPath: "PATH",
+  .wordFolder: "FOLDER",
+  .wordFile: "FILE",
+  .wordCode: "CODE",
+  .wordName: "NAME",
+  .wordNameItself: "name",
+  .wordResolve: "resolve",
+  .wordShell: "SHELL",
+  .wordCommand: "COMMAND",
+  .optionText: "TEXT|The text; - is standard input.",
+  .optionAppend: "TEXT|A text to put behind that of the entry; - is standard input.",
+  .optionDate: "WHEN|When it was: 2026-11-30, or \"2026-11-30 18:05\".",
+  .optionZone: "ZONE|The time zone, as Europe/Madrid. Default: this machine's.",
+  .optionTag: "TAG|A tag.",
+  .optionUntag: "TAG|A tag to remove.",
+  .optionMood: "MOOD|1 to 5, or none.",
+  .optionStar: "Give it a star.",
+  .optionUnstar: "Take its star away.",
+  .optionPlace: "NAME|The name of the place.",
+  .optionAttach: "FILE|A file to copy into the diary.",
+  .optionDetach: "FILE|A file to take out of the entry.",
+  .optionRestore: "NUMBER|Bring back an earlier version.",
+  .optionLimit: "N|Show at most so many.",
+  .optionStarred: "Only entries with a star.",
+  .optionSince: "DAY|Only entries of that day or later.",
+  .optionUntil: "DAY|Only entries of that day or earlier.",
+  .optionVersions: "List the earlier versions.",
+  .optionFormat: "FORMAT|Only json or only markdown. Default: both.",
+  .optionAgain: "Send a diary that was taken off the server on purpose.",
+  .optionYes: "Do not ask.",
+  .optionServer: "URL|The server, which is remembered.",
+  .optionReplace: "Leave the account that this device has there.",
+  .optionKeep: "WHICH|Which text stays: original, copy, both, mine or theirs.",
+  .optionFile: "FILE|Write them there instead.",
+  .optionHome: "DIR|The diary's folder. Default: $LANTERNLY_HOME, then ~/.lanternly.",
+  .optionJSON: "Print JSON.",
+  .variableHome: "The diary's folder, if not ~/.lanternly.",
+  .variableKeys: "The folder of this device's key and account. Default: ~/.virga, or virga in a folder that was named.",
+  .variableEndpoint: "The server's address.",
+  .variableCertificates: "A file with the certificates that are trusted, in PEM form.",
+  .variableEditor: "The editor in which texts are written.",
+  .variablePager: "The program that shows long output a page at a time.",
+  .variableNoColour: "Print no colours.",
+  .variableOpener: "The program that opens files. Default: xdg-open.",
+  .helpExport: """
+  Writes the diary into a new folder: Journal.json in the form of Day One's exports, which Day One and lanternly import
+  read, a Markdown file for each entry, and the photos and other files.
+  """,
+  .helpOpen: """
+  Opens the files of an entry, or those that are named, with the programs that the desktop has for them.
+  """,
+  .helpCompletion: """
+  Prints the completions of bash, zsh or fish.
+  For bash: lanternly completion bash --file ~/.local/share/bash-completion/completions/lanternly
+  """,
+  .helpManual: """
+  Writes the manual pages into a folder. To read one: man FOLDER/lanternly.1
+  """,
   .help: """
   Lanternly, a diary for the terminal. It works without a network and without a login; your devices keep in step
   through a server of your own.
 
   Usage: lanternly [--home DIR] COMMAND [OPTIONS]
 
-    new        Write an entry
-    edit       Change an entry
-    list       List entries, the latest first
-    show       Show an entry
-    search     Find entries by words
-    delete     Delete entries
-    import     Take in a Day One export
-    sync       Send and receive changes
-    watch      Keep syncing and show what arrives
-    status     How things stand
-    invite     Show a code with which another device joins this one's account
-    join       Join the account of the device that shows a code
-    devices    List the devices of the account
-    device     Say or change the name of this device
-    conflicts  See and settle what two devices did to one entry
-    help       Help for a command
+  {0}
 
   --home DIR   The diary's folder (default: $LANTERNLY_HOME or ~/.lanternly). A folder is a device of its own.
   --json       For scripts: list, search, show, status, conflicts, import, sync.
@@ -280,78 +352,59 @@ let englishTable: [Text: String] = [
   Exit codes: 0 done, 1 failed, 2 not understood, 3 not found, 4 unusable import, 5 not synced, 6 no account, 7 busy.
   """,
   .helpNew: """
-  lanternly new [--text TEXT] [--date WHEN] [--zone ZONE] [--tag TAG]… [--mood 1-5] [--star] [--place NAME]
-                [--attach FILE]…
   Writes an entry. Without --text the text is read from standard input, or written in $VISUAL or $EDITOR.
   WHEN is like 2026-11-30 or "2026-11-30 18:05", in ZONE (default: this machine's).
   """,
   .helpEdit: """
-  lanternly edit ID [--text TEXT | --append TEXT] [--date WHEN] [--zone ZONE] [--tag TAG]… [--untag TAG]…
-                 [--mood 1-5|none] [--star | --unstar] [--place NAME] [--attach FILE]… [--detach FILE]…
-                 [--restore NUMBER]
   Changes an entry. Without any option the text opens in $VISUAL or $EDITOR. --restore brings back an earlier
   version; lanternly show ID --versions lists them.
   """,
   .helpList: """
-  lanternly list [--limit N] [--tag TAG] [--starred] [--since DAY] [--until DAY] [--json]
   Lists entries, the latest first. Dates and times are those of the entry's own time zone.
   """,
   .helpShow: """
-  lanternly show ID [--versions] [--json]
   Shows an entry with its attachments, or its earlier versions.
   """,
   .helpSearch: """
-  lanternly search WORD… [--limit N] [--json]
   Finds entries that hold all the words in their text, tags or place; case and accents do not matter.
   """,
   .helpDelete: """
-  lanternly delete ID…
   Deletes entries on all devices. If one was edited elsewhere meanwhile, the edit stays and is told.
   """,
   .helpImport: """
-  lanternly import PATH [--json]
   Takes in a Day One export: a folder, a JSON file, a ZIP file, a bundle of the classic app or a .doentry file.
   Importing again changes nothing; entries edited here are kept unless the export is newer.
   """,
   .helpSync: """
-  lanternly sync [--again] [--json]
   Sends what waits and receives what is new. The server is that of VIRGA_ENDPOINT or of the account's settings.
   --again sends a diary that was taken off the server on purpose.
   """,
   .helpWatch: """
-  lanternly watch
   Keeps syncing, shows changes as they arrive, and waits for the server if it is away.
   """,
   .helpInvite: """
-  lanternly invite [--yes]
   Shows a code with which another device can join this one's account, and asks before it lets one in. --yes lets the
   first one in without asking.
   """,
   .helpJoin: """
-  lanternly join CODE [--server URL] [--replace]
   Joins the account of the device that shows CODE. --server names the server and is remembered; --replace leaves the
   account that this device has there.
   """,
   .helpDevices: """
-  lanternly devices [--json]
   Lists the devices of the account; a star marks this one. To remove one: virga account remove
   """,
   .helpDevice: """
-  lanternly device name [NAME]
   Says what other devices call this one, or gives it another name. A name that another device has gets a number.
   """,
   .helpStatus: """
-  lanternly status [--json]
   Says what waits to be sent, when a sync last succeeded, what failed last and when the next try is.
   """,
   .helpConflicts: """
-  lanternly conflicts [--json]
-  lanternly conflicts resolve ID [--keep original|copy|both|mine|theirs]
   Lists what two devices did to one entry at once. For two texts, ID is the copy and --keep says which stays:
   the entry's own (original), the copy's, both as two entries, or the one written on this device (mine) or on
   the other (theirs). The text that goes stays among the versions. Other notes are settled without --keep.
   """,
   .helpHelp: """
-  lanternly help [COMMAND]
+  Explains a command, or lists all.
   """,
 ]

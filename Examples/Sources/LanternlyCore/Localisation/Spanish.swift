@@ -253,28 +253,100 @@ let spanishTable: [Text: String] = [
   .homeIsReadOnly: "La carpeta {0} es de solo lectura: no se puede escribir nada en ella.",
   .unexpected: "Ha ocurrido algo inesperado: {0}",
 
+  .exportDone: "Exportado: {0}, {1}, a {2}",
+  .exportMissing: "Sin exportar, porque no está en este dispositivo: {0}. Quizá lo traiga una sincronización.",
+  .exportIsNotEmpty: "La carpeta {0} no está vacía. Indica otra.",
+  .fileOpened: "Abierto: {0}.",
+  .fileIsNotHere: "El archivo {0} aún no está en este dispositivo; llega con la próxima sincronización.",
+  .nothingToOpen: "La entrada {0} no tiene archivos.",
+  .openerFailed: "{0} terminó con el código {1}. El archivo es {2}; LANTERNLY_OPENER nombra otro programa.",
+
+  .progressReading: "Leyendo",
+  .progressImport: "Importando",
+  .progressExport: "Exportando",
+  .progressSync: "Sincronizando",
+  .progressEntries: "entradas",
+  .progressChanges: "cambios",
+
+  .programSummary: "Un diario para la terminal, cuyos dispositivos se mantienen al día.",
+  .helpWords: "Uso|Opciones|Órdenes|[opciones]|Muestra esto y termina.",
+  .exitCodes: """
+  0 hecho
+  1 fallo
+  2 no entendido
+  3 no encontrado
+  4 importación inservible
+  5 sin sincronizar
+  6 sin cuenta
+  7 ocupado
+  """,
+  .wordID: "ID",
+  .wordWord: "PALABRA",
+  .wordPath: "RUTA",
+  .wordFolder: "CARPETA",
+  .wordFile: "ARCHIVO",
+  .wordCode: "CÓDIGO",
+  .wordName: "NOMBRE",
+  .wordNameItself: "name",
+  .wordResolve: "resolve",
+  .wordShell: "SHELL",
+  .wordCommand: "ORDEN",
+  .optionText: "TEXTO|El texto; - es la entrada estándar.",
+  .optionAppend: "TEXTO|Un texto para añadir al de la entrada; - es la entrada estándar.",
+  .optionDate: "CUÁNDO|Cuándo fue: 2026-11-30, o \"2026-11-30 18:05\".",
+  .optionZone: "ZONA|La zona horaria, como Europe/Madrid. Por defecto, la de esta máquina.",
+  .optionTag: "ETIQUETA|Una etiqueta.",
+  .optionUntag: "ETIQUETA|Una etiqueta que quitar.",
+  .optionMood: "ÁNIMO|De 1 a 5, o none.",
+  .optionStar: "Darle una estrella.",
+  .optionUnstar: "Quitarle la estrella.",
+  .optionPlace: "NOMBRE|El nombre del lugar.",
+  .optionAttach: "ARCHIVO|Un archivo que copiar al diario.",
+  .optionDetach: "ARCHIVO|Un archivo que quitar de la entrada.",
+  .optionRestore: "NÚMERO|Recuperar una versión anterior.",
+  .optionLimit: "N|Mostrar como mucho tantas.",
+  .optionStarred: "Solo entradas con estrella.",
+  .optionSince: "DÍA|Solo entradas de ese día o posteriores.",
+  .optionUntil: "DÍA|Solo entradas de ese día o anteriores.",
+  .optionVersions: "Listar las versiones anteriores.",
+  .optionFormat: "FORMATO|Solo json o solo markdown. Por defecto, ambos.",
+  .optionAgain: "Enviar un diario que se quitó del servidor a propósito.",
+  .optionYes: "No preguntar.",
+  .optionServer: "URL|El servidor, que se recuerda.",
+  .optionReplace: "Dejar la cuenta que este dispositivo tiene allí.",
+  .optionKeep: "CUÁL|Qué texto queda: original, copy, both, mine o theirs.",
+  .optionFile: "ARCHIVO|Escribirlas allí.",
+  .optionHome: "CARPETA|La carpeta del diario. Por defecto: $LANTERNLY_HOME o ~/.lanternly.",
+  .optionJSON: "Imprimir JSON.",
+  .variableHome: "La carpeta del diario, si no es ~/.lanternly.",
+  .variableKeys: "La carpeta de la clave y la cuenta. Por defecto: ~/.virga, o virga en una carpeta indicada.",
+  .variableEndpoint: "La dirección del servidor.",
+  .variableCertificates: "Un archivo con los certificados de confianza, en formato PEM.",
+  .variableEditor: "El editor en que se escriben los textos.",
+  .variablePager: "El programa que muestra por páginas lo que es largo.",
+  .variableNoColour: "Sin colores.",
+  .variableOpener: "El programa que abre archivos. Por defecto: xdg-open.",
+  .helpExport: """
+  Escribe el diario en una carpeta nueva: Journal.json con la forma de las exportaciones de Day One, que leen Day One y
+  lanternly import, un archivo Markdown por entrada, y las fotos y demás archivos.
+  """,
+  .helpOpen: """
+  Abre los archivos de una entrada, o los indicados, con los programas que el escritorio tiene para ellos.
+  """,
+  .helpCompletion: """
+  Imprime lo que bash, zsh o fish completan.
+  Para bash: lanternly completion bash --file ~/.local/share/bash-completion/completions/lanternly
+  """,
+  .helpManual: """
+  Escribe las páginas del manual en una carpeta. Para leer una: man CARPETA/lanternly.1
+  """,
   .help: """
   Lanternly, un diario para la terminal. Funciona sin red y sin iniciar sesión; tus dispositivos se mantienen al día
   a través de un servidor tuyo.
 
   Uso: lanternly [--home CARPETA] ORDEN [OPCIONES]
 
-    new        Escribir una entrada
-    edit       Cambiar una entrada
-    list       Listar entradas, primero la última
-    show       Mostrar una entrada
-    search     Buscar entradas por palabras
-    delete     Borrar entradas
-    import     Incorporar una exportación de Day One
-    sync       Enviar y recibir cambios
-    watch      Sincronizar sin parar y mostrar lo que llega
-    status     Cómo están las cosas
-    invite     Mostrar un código con el que otro dispositivo entra en la cuenta de este
-    join       Entrar en la cuenta del dispositivo que muestra un código
-    devices    Listar los dispositivos de la cuenta
-    device     Decir o cambiar el nombre de este dispositivo
-    conflicts  Ver y resolver lo que dos dispositivos hicieron con una entrada
-    help       Ayuda de una orden
+  {0}
 
   --home CARPETA  La carpeta del diario (por defecto: $LANTERNLY_HOME o ~/.lanternly). Cada carpeta es un dispositivo.
   --json          Para programas: list, search, show, status, conflicts, import, sync.
@@ -283,81 +355,62 @@ let spanishTable: [Text: String] = [
   5 sin sincronizar, 6 sin cuenta, 7 ocupado.
   """,
   .helpNew: """
-  lanternly new [--text TEXTO] [--date CUÁNDO] [--zone ZONA] [--tag ETIQUETA]… [--mood 1-5] [--star]
-                [--place NOMBRE] [--attach ARCHIVO]…
   Escribe una entrada. Sin --text, el texto se lee de la entrada estándar o se escribe en $VISUAL o $EDITOR.
   CUÁNDO es como 2026-11-30 o "2026-11-30 18:05", en ZONA (por defecto, la de esta máquina).
   """,
   .helpEdit: """
-  lanternly edit ID [--text TEXTO | --append TEXTO] [--date CUÁNDO] [--zone ZONA] [--tag ETIQUETA]…
-                 [--untag ETIQUETA]… [--mood 1-5|none] [--star | --unstar] [--place NOMBRE] [--attach ARCHIVO]…
-                 [--detach ARCHIVO]… [--restore NÚMERO]
   Cambia una entrada. Sin opciones, el texto se abre en $VISUAL o $EDITOR. --restore recupera una versión anterior;
   lanternly show ID --versions las lista.
   """,
   .helpList: """
-  lanternly list [--limit N] [--tag ETIQUETA] [--starred] [--since DÍA] [--until DÍA] [--json]
   Lista las entradas, primero la última. Fechas y horas son las de la zona horaria de cada entrada.
   """,
   .helpShow: """
-  lanternly show ID [--versions] [--json]
   Muestra una entrada con sus adjuntos, o sus versiones anteriores.
   """,
   .helpSearch: """
-  lanternly search PALABRA… [--limit N] [--json]
   Busca entradas con todas las palabras en su texto, etiquetas o lugar; no importan mayúsculas ni acentos.
   """,
   .helpDelete: """
-  lanternly delete ID…
   Borra entradas en todos los dispositivos. Si otra persona o dispositivo cambió alguna entretanto, el cambio se
   conserva y se avisa.
   """,
   .helpImport: """
-  lanternly import RUTA [--json]
   Incorpora una exportación de Day One: una carpeta, un archivo JSON o ZIP, un paquete de la versión clásica o un
   archivo .doentry. Importar de nuevo no cambia nada; las entradas cambiadas aquí se conservan, salvo que la
   exportación sea más reciente.
   """,
   .helpSync: """
-  lanternly sync [--again] [--json]
   Envía lo pendiente y recibe lo nuevo. El servidor es el de VIRGA_ENDPOINT o el de los ajustes de la cuenta.
   --again envía un diario que se quitó del servidor a propósito.
   """,
   .helpWatch: """
-  lanternly watch
   Sincroniza sin parar, muestra los cambios según llegan y espera al servidor si no está.
   """,
   .helpInvite: """
-  lanternly invite [--yes]
   Muestra un código con el que otro dispositivo puede entrar en la cuenta de este, y pregunta antes de dejarlo entrar.
   --yes deja entrar al primero sin preguntar.
   """,
   .helpJoin: """
-  lanternly join CÓDIGO [--server URL] [--replace]
   Entra en la cuenta del dispositivo que muestra CÓDIGO. --server nombra el servidor y se recuerda; --replace deja la
   cuenta que este dispositivo tiene allí.
   """,
   .helpDevices: """
-  lanternly devices [--json]
   Lista los dispositivos de la cuenta; un asterisco marca este. Para quitar uno: virga account remove
   """,
   .helpDevice: """
-  lanternly device name [NOMBRE]
   Dice cómo llaman los demás a este dispositivo, o le da otro nombre. Un nombre que ya tiene otro recibe un número.
   """,
   .helpStatus: """
-  lanternly status [--json]
   Dice qué espera para enviarse, cuándo se sincronizó por última vez, qué falló y cuándo es el próximo intento.
   """,
   .helpConflicts: """
-  lanternly conflicts [--json]
-  lanternly conflicts resolve ID [--keep original|copy|both|mine|theirs]
   Lista lo que dos dispositivos hicieron a la vez con una entrada. Con dos textos, ID es la copia y --keep dice cuál
   queda: el de la entrada (original), el de la copia (copy), ambos como dos entradas (both), el escrito en este
   dispositivo (mine) o el del otro (theirs). El texto que se va queda entre las versiones. Los demás avisos se
   cierran sin --keep.
   """,
   .helpHelp: """
-  lanternly help [ORDEN]
+  Explica una orden, o las lista todas.
   """,
 ]

@@ -66,7 +66,24 @@ package enum Text: String, CaseIterable, Sendable {
   case diaryIsNewer, diaryIsForeign, diaryFailed, diaryIsDamaged, fileFailed, outputFailed, unexpected
   case noDiary, diskIsFull, homeIsReadOnly, diaryIsUnfinished, onlyOutputFailed
 
+  // Handing out.
+  case exportDone, exportMissing, exportIsNotEmpty
+  case fileOpened, fileIsNotHere, nothingToOpen, openerFailed
+
+  // Progress.
+  case progressReading, progressImport, progressExport, progressSync, progressEntries, progressChanges
+
   // Help.
+  case programSummary, helpWords, exitCodes
+  case wordID, wordWord, wordPath, wordFolder, wordFile, wordCode, wordName, wordNameItself, wordResolve, wordShell,
+    wordCommand
+  case optionText, optionAppend, optionDate, optionZone, optionTag, optionUntag, optionMood, optionStar, optionUnstar
+  case optionPlace, optionAttach, optionDetach, optionRestore, optionLimit, optionStarred, optionSince, optionUntil
+  case optionVersions, optionFormat, optionAgain, optionYes, optionServer, optionReplace, optionKeep, optionFile
+  case optionHome, optionJSON
+  case variableHome, variableKeys, variableEndpoint, variableCertificates, variableEditor, variablePager,
+    variableNoColour, variableOpener
+  case helpExport, helpOpen, helpCompletion, helpManual
   case help, helpNew, helpEdit, helpList, helpShow, helpSearch, helpDelete, helpImport, helpSync, helpWatch
   case helpInvite, helpJoin, helpDevices, helpDevice
   case helpStatus, helpConflicts, helpHelp

@@ -5,9 +5,15 @@ package struct Texts: Sendable {
   /// How the program is called where a text tells what to type: with the folder, if one was named.
   package var program = "lanternly"
 
+  private let weekdays: [String]
+  private let months: [String]
+
   package init(table: [Text: String], code: String) {
     self.table = table
     self.code = code
+    // Taken apart once: a list asks for them in each line.
+    weekdays = (table[.weekdays] ?? "").split(separator: " ").map(String.init)
+    months = (table[.months] ?? "").split(separator: " ").map(String.init)
   }
 
   package static let english = Texts(table: englishTable, code: "en")
@@ -52,12 +58,10 @@ package struct Texts: Sendable {
 
   /// `Tue 12 Oct 2004, 18:38`, on the clock of the entry's zone.
   package func dateTime(_ local: LocalTime) -> String {
-    let weekday = words(.weekdays)[local.weekday]
-    let month = words(.months)[local.month - 1]
+    let weekday = weekdays[local.weekday]
+    let month = months[local.month - 1]
     return self(
       .dateTime, weekday, String(local.day), month, String(local.year),
       "\(local.hour.padded(2)):\(local.minute.padded(2))")
   }
-
-  private func words(_ text: Text) -> [String] { filled(text, []).split(separator: " ").map(String.init) }
 }

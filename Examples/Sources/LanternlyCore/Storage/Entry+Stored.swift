@@ -21,7 +21,7 @@ extension Entry {
     case "written": written = try Written(stored: reader)
     case "isStarred": isStarred = try reader.word() ?? false
     case "isDeleted": isDeleted = try reader.word() ?? false
-    case "mood": mood = try reader.integer().map { Int($0) }
+    case "mood": mood = try reader.optionalInteger().map { Int($0) }
     case "tags":
       try reader.object { tag in
         let added = try Moment(stored: reader)
@@ -48,13 +48,12 @@ extension JSONReader {
     return try string()
   }
 
-  fileprivate func integer() throws -> Int64? {
+  fileprivate func optionalInteger() throws -> Int64? {
     if try kind() == .word {
       _ = try word()
       return nil
     }
-    guard let value = Int64(try number()) else { throw broken() }
-    return value
+    return try integer()
   }
 
   fileprivate func double() throws -> Double? {
@@ -74,7 +73,7 @@ extension JSONReader {
 
 extension Moment {
   fileprivate init(stored reader: JSONReader) throws {
-    self.init(milliseconds: try reader.integer() ?? 0)
+    self.init(milliseconds: try reader.integer())
   }
 }
 

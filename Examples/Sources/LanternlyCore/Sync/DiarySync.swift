@@ -32,17 +32,20 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   let device: String
   private let now: @Sendable () -> Moment
   private let isTold: @Sendable (DiaryChange) -> Void
+  private let isSent: @Sendable () -> Void
   private let progress = Mutex(Progress())
   /// Held while the engine's list is compared with the outbox: with an older look at either, one task would take off the
   /// list what another has just put there.
   private let listing = Mutex(())
 
   init(
-    store: DiaryStore, now: @escaping @Sendable () -> Moment, telling: @escaping @Sendable (DiaryChange) -> Void
+    store: DiaryStore, now: @escaping @Sendable () -> Moment, telling: @escaping @Sendable (DiaryChange) -> Void,
+    sending: @escaping @Sendable () -> Void = {}
   ) throws {
     self.store = store
     self.now = now
     isTold = telling
+    isSent = sending
     device = try store.deviceName()
   }
 
@@ -350,6 +353,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
       progress.sent.append(name)
       progress.attempts[name] = nil
     }
+    isSent()
   }
 
   private func acknowledgeDeletion(_ name: String) throws {

@@ -18,9 +18,13 @@ struct DiarySyncRun {
   let now: @Sendable () -> Moment
 
   /// - Throws: What this device's own disk refused; `status` tells of it too.
-  func run(telling: @escaping @Sendable (DiaryChange) -> Void = { _ in }) async throws -> Report {
+  /// - Parameter telling: Told each change that is received.
+  /// - Parameter sending: Told of each change that the server has acknowledged.
+  func run(
+    telling: @escaping @Sendable (DiaryChange) -> Void = { _ in }, sending: @escaping @Sendable () -> Void = {}
+  ) async throws -> Report {
     do {
-      return try await attempt(telling)
+      return try await attempt(telling, sending)
     } catch {
       let failure = failure(error)
       // Where the diary takes no note either, the first error still says most.
@@ -29,7 +33,9 @@ struct DiarySyncRun {
     }
   }
 
-  private func attempt(_ telling: @escaping @Sendable (DiaryChange) -> Void) async throws -> Report {
+  private func attempt(
+    _ telling: @escaping @Sendable (DiaryChange) -> Void, _ sending: @escaping @Sendable () -> Void
+  ) async throws -> Report {
     var report = Report()
     if try await !hasAccount() {
       report.failure = try store.notes().lastError
@@ -39,7 +45,7 @@ struct DiarySyncRun {
     // Whoever had the diary taken off the server does not want it there again with the next sync.
     if try store.notes().purged != nil { return report }
     try store.retryRefused()
-    let sync = try DiarySync(store: store, now: now, telling: telling)
+    let sync = try DiarySync(store: store, now: now, telling: telling, sending: sending)
     let engine = try sync.makeEngine(isAutomatic: false)
     do {
       try await exchange(sync, engine, &report)
