@@ -1,6 +1,8 @@
+package import VirgaModel
+
 /// Why a request or one item of it failed, as far as the engine acts on it differently.
 package struct SyncFailure: Error, Sendable {
-  package enum Kind: Hashable, Sendable {
+  package enum Kind: String, Hashable, Sendable {
     /// The network, or a service that is busy or restricts its callers: the same again later, and nothing else now.
     case unreachable
     /// The service asks for slower requests.
@@ -30,6 +32,19 @@ package struct SyncFailure: Error, Sendable {
     case barred
     /// Everything that waiting does not mend.
     case final
+    /// Some items of a send failed, each with a failure of its own.
+    case partial
+  }
+
+  /// What a send failed with for one of its items.
+  package struct Item: Sendable {
+    package enum Name: Hashable, Sendable {
+      case record(RecordID)
+      case zone(ZoneID)
+    }
+
+    package var name: Name
+    package var failure: SyncFailure
   }
 
   package var kind: Kind
@@ -37,6 +52,20 @@ package struct SyncFailure: Error, Sendable {
   package var retryAfter: Duration?
   /// The error as the façade knows it; takes no part in comparisons.
   package var underlying: (any Error)?
+  /// What is left of that error where a state keeps it: its number and its text; `nil` if there was no error.
+  package var note: Note?
+  /// For `partial`, what failed, in the order in which it did.
+  package private(set) var items: [Item] = []
+
+  package struct Note: Hashable, Sendable, Codable {
+    package var code: Int
+    package var text: String
+
+    package init(code: Int, text: String) {
+      self.code = code
+      self.text = text
+    }
+  }
 
   package init(_ kind: Kind, retryAfter: Duration? = nil, underlying: (any Error)? = nil) {
     self.kind = kind
@@ -44,17 +73,21 @@ package struct SyncFailure: Error, Sendable {
     self.underlying = underlying
   }
 
+  /// The failure of a send in which these items failed.
+  init(of items: [Item]) {
+    self.init(.partial, retryAfter: items.compactMap(\.failure.retryAfter).max())
+    self.items = items
+  }
+
   /// Whether a pending change that failed so stays pending.
   package var isRetryable: Bool {
     switch kind {
     case .unreachable, .throttled, .zoneBusy, .noAccount, .cancelled, .barred: true
-    case .tokenExpired, .limitExceeded, .rejected, .broken, .collateral, .conflict, .zoneGone, .unprovided, .final:
+    case .tokenExpired, .limitExceeded, .rejected, .broken, .collateral, .conflict, .zoneGone, .unprovided, .final,
+      .partial:
       false
     }
   }
-
-  /// Whether the app has settled it if it does not add the change again.
-  var isSettledByApp: Bool { kind == .conflict || kind == .zoneGone }
 
   /// Whether an item's failure is one that a further request would meet at once, whatever it holds. One that wants of an
   /// account lacks something that others may have, such as the key of its zone: without an account requests fail as a

@@ -26,7 +26,7 @@ package struct SyncStatus: Sendable {
   /// What the last fetch and the last send failed with; a success clears it.
   package var fetchFailure: SyncFailure?
   package var sendFailure: SyncFailure?
-  /// Records whose last attempt failed, oldest first, until they are saved.
+  /// Records whose last attempt failed, oldest first, until they are saved or deleted, or the app takes them back.
   package var failedRecords: [Failure]
   /// When the engine tries next on its own.
   package var nextSend: Timestamp?
@@ -40,6 +40,8 @@ package struct SyncStatus: Sendable {
   /// Zones that hold values whose keys have not come.
   package var keylessZones: Int
   package var isPushChannelUp: Bool
+  /// Zones that the app saves to and that no engine can fetch.
+  package var feedlessZones: [ZoneID]
 }
 
 extension SyncMachine {
@@ -51,11 +53,12 @@ extension SyncMachine {
       pendingZoneChanges: state.zones.count, hasUntrackedChanges: state.hasUntrackedChanges,
       lastFetch: schedule.fetch.lastSuccess, lastSend: schedule.send.lastSuccess,
       fetchFailure: schedule.fetch.lastFailure, sendFailure: schedule.send.lastFailure,
-      failedRecords: troubles.map { SyncStatus.Failure(failure: $0.value.failure, record: $0.key) },
+      failedRecords: state.troubles.filter { !$0.value.isDropped }
+        .map { SyncStatus.Failure(failure: $0.value.failure, record: $0.key) },
       nextSend: isAutomatic && hasChangesToSend ? schedule.send.start : nil, nextFetch: schedule.fetch.start,
       recordsFetched: progress.recordsFetched, recordsSent: progress.recordsSent,
       unfetchedZones: state.unfetchedZones.count, keylessZones: state.keylessZones.count,
-      isPushChannelUp: isPushChannelUp)
+      isPushChannelUp: isPushChannelUp, feedlessZones: feedlessZones)
   }
 
   private var activity: SyncStatus.Activity {

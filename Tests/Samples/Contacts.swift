@@ -84,7 +84,10 @@ final actor AddressBook: CKSyncEngineDelegate {
   }
 
   func sync() async throws {
-    try await engine.sendChanges()
+    do { try await engine.sendChanges() } catch let error as CKError where error.code == .partialFailure {
+      // What failed was resolved and added again, and goes out with another send.
+      try await engine.sendChanges()
+    }
     try await engine.fetchChanges()
   }
 

@@ -30,7 +30,11 @@ final class PulseSync: NSObject, CKSyncEngineDelegate, @unchecked Sendable {
     syncEngine.state.add(pendingRecordZoneChanges: [.saveRecord(record.recordID)])
   }
 
-  func send() async throws { try await syncEngine.sendChanges() }
+  func send() async throws {
+    do { try await syncEngine.sendChanges() } catch let error as CKError where error.code == .partialFailure {
+      try await syncEngine.sendChanges()
+    }
+  }
 
   /// What the system would hand to the app when a push comes.
   func didReceive(_ userInfo: [AnyHashable: Any]) async throws -> Bool {

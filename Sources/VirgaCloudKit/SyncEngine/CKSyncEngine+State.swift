@@ -81,12 +81,19 @@ extension CKSyncEngine {
       shell.machineState.zoneChanges.map { PendingDatabaseChange($0) }
     }
 
+    /// The records to save and delete, in the order in which they were added.
+    ///
+    /// While the delegate is asked for a batch of a `sendChanges()`, what failed in that call is not in the list, so that
+    /// batches do not fill up with what the call does not send again.
     public var pendingRecordZoneChanges: [PendingRecordZoneChange] {
       let state = shell.machineState
+      let leftOut = HandlerCall.recordsLeftOut(of: self)
       var changes: [PendingRecordZoneChange] = []
       // Asked for with each batch, and long: no list in between.
       changes.reserveCapacity(state.records.count)
-      state.forEachRecordChange { changes.append(PendingRecordZoneChange($0)) }
+      state.forEachRecordChange { change in
+        if leftOut.isEmpty || !leftOut.contains(change.record) { changes.append(PendingRecordZoneChange(change)) }
+      }
       return changes
     }
 
@@ -114,6 +121,7 @@ extension CKSyncEngine {
       shell.submit(.add(zones: [], records: pendingRecordZoneChanges.map(\.machineChange)))
     }
 
+    /// Takes changes back, and with them what is known of their records' failures: see `Status.failedRecords`.
     public func remove(pendingRecordZoneChanges: [PendingRecordZoneChange]) {
       shell.submit(.remove(zones: [], records: pendingRecordZoneChanges.map(\.machineChange)))
     }

@@ -16,7 +16,22 @@ extension CKSyncEngine {
     /// A record whose last attempt failed.
     public struct FailedRecord: Sendable {
       public let recordID: CKRecord.ID
+      /// After a relaunch, its code and text alone.
       public let error: CKError
+    }
+
+    /// Something about the app that needs no attention of its user.
+    public enum Warning: Hashable, Sendable, CustomStringConvertible {
+      /// The app saves records to a zone that has no feed, so that no engine ever fetches them: the default zone.
+      case zoneIsNeverFetched(CKRecordZone.ID)
+
+      public var description: String {
+        switch self {
+        case .zoneIsNeverFetched(let zoneID):
+          "Records in the zone \(zoneID.zoneName) are sent, and no sync engine fetches them, because the zone has no"
+            + " feed. Save them in a zone of your own, such as CKRecordZone(zoneName: \"Notes\")."
+        }
+      }
     }
 
     /// Something that the production schema lacks, so that records cannot be saved there.
@@ -39,7 +54,10 @@ extension CKSyncEngine {
     /// What the last fetch and the last send failed with; a success clears it.
     public let fetchError: CKError?
     public let sendError: CKError?
-    /// Records whose last attempt failed, oldest first, until they are saved.
+    /// Records whose last attempt failed, oldest first. Each stays here, also through fetches and the next launch, until
+    /// it is saved or deleted, its zone is gone, or the app takes the change back: `state.remove(pendingRecordZoneChanges:)`
+    /// says that a conflict is settled without another save, as when the server's version was taken. Of those that the
+    /// app does not add again, the latest 1,000 are known.
     public let failedRecords: [FailedRecord]
     /// When the engine fetches and sends next on its own.
     public let nextFetch: Date?
@@ -55,9 +73,11 @@ extension CKSyncEngine {
     public let zonesWaitingForKeys: Int
     /// Whether pushes can reach the engine; if not, it fetches at shorter intervals.
     public let receivesPushes: Bool
+    /// What is worth a developer's look, each once; it does not keep the status from being up to date.
+    public let warnings: [Warning]
 
-    /// By how much this device's clock is ahead of the service's, measured at the last save; nil before one. More than
-    /// half a minute is worth telling the user.
+    /// By how much this device's clock is ahead of the service's, negative if it is behind; measured at the last save,
+    /// and nil before one. More than half a minute is worth telling the user.
     public let clockSkew: Duration?
 
     /// What the schema must have before the failed records can be saved, each once; add their changes again after it was
@@ -107,6 +127,7 @@ extension CKSyncEngine.Status {
     unfetchedZones = status.unfetchedZones
     zonesWaitingForKeys = status.keylessZones
     receivesPushes = status.isPushChannelUp
+    warnings = status.feedlessZones.map { .zoneIsNeverFetched(CKRecordZone.ID($0)) }
   }
 
   private static func date(_ time: Timestamp) -> Date { Date(timeIntervalSince1970: Double(time.milliseconds) / 1_000) }

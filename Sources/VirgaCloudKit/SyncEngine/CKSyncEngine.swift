@@ -19,6 +19,9 @@ package import VirgaSync
 /// there may call them, and is served afterwards; if the delegate awaits that task, both wait for each other, and the call
 /// throws after a minute.
 ///
+/// A record in the default zone is sent and never fetched: that zone has no feed, on Apple's service neither. The `status`
+/// warns of it.
+///
 /// Differences from Apple's: a batch that the service refuses as a whole is divided and sent in parts, if it is not
 /// atomic; `status` and `forgetChangeTokens()` are additions; the push channel is a poll of the service's own.
 public final class CKSyncEngine: Sendable, CustomStringConvertible {
@@ -52,7 +55,11 @@ public final class CKSyncEngine: Sendable, CustomStringConvertible {
   }
 
   /// Sends now, whatever the schedule says, and returns when the delegate has handled every event of it.
-  /// - Throws: `CKError` if the send failed as a whole. The failure of one record is in the events.
+  ///
+  /// What fails is handed over in the events, and is not sent again by this call, though the delegate add it again: the
+  /// next call sends it, or the schedule. As Apple's engine does it.
+  /// - Throws: `CKError` if the send failed as a whole, and `partialFailure` if something was not saved or deleted:
+  ///   `partialErrorsByItemID` says which records and zones, and why. All else was sent.
   public func sendChanges(_ options: SendChangesOptions = .init()) async throws {
     try refuseInsideHandler("sendChanges")
     try await run(SyncShell.Call(sendOptions: options)) { .send($0, options.scope.machineScope) }

@@ -1,4 +1,5 @@
 import Synchronization
+import VirgaModel
 
 /// Marks the tasks in which an engine's delegate is being called.
 ///
@@ -8,7 +9,10 @@ struct HandlerCall: Sendable {
   @TaskLocal private static var current: HandlerCall?
 
   private let engine: ObjectIdentifier
+  private let state: ObjectIdentifier
   private let task: Int?
+  /// What the list of pending changes leaves out during the call.
+  private let recordsLeftOut: Set<RecordID>
   private let end = End()
 
   /// Whether the call has returned.
@@ -18,8 +22,12 @@ struct HandlerCall: Sendable {
 
   private static var currentTask: Int? { withUnsafeCurrentTask { $0?.hashValue } }
 
-  static func during<Value: Sendable>(_ engine: CKSyncEngine, _ body: () async -> Value) async -> Value {
-    let call = HandlerCall(engine: ObjectIdentifier(engine), task: currentTask)
+  static func during<Value: Sendable>(
+    _ engine: CKSyncEngine, leavingOut records: Set<RecordID> = [], _ body: () async -> Value
+  ) async -> Value {
+    let call = HandlerCall(
+      engine: ObjectIdentifier(engine), state: ObjectIdentifier(engine.state), task: currentTask,
+      recordsLeftOut: records)
     defer { call.end.isReached.store(true, ordering: .relaxed) }
     return await $current.withValue(call) { await body() }
   }
@@ -28,6 +36,12 @@ struct HandlerCall: Sendable {
   static func around(_ engine: CKSyncEngine) -> HandlerCall? {
     guard let current, current.engine == ObjectIdentifier(engine), !current.hasReturned else { return nil }
     return current
+  }
+
+  /// What the present task, as part of a call to an engine's delegate, does not see of that engine's pending changes.
+  static func recordsLeftOut(of state: CKSyncEngine.State) -> Set<RecordID> {
+    guard let current, current.state == ObjectIdentifier(state), !current.hasReturned else { return [] }
+    return current.recordsLeftOut
   }
 
   var hasReturned: Bool { end.isReached.load(ordering: .relaxed) }

@@ -23,7 +23,7 @@ struct StepPerformer {
       return .batch(nil)
     }
     let publicContext = sendContext(context)
-    let batch = await HandlerCall.during(engine) {
+    let batch = await HandlerCall.during(engine, leavingOut: shell.recordsLeftOut) {
       await delegate.nextRecordZoneChangeBatch(publicContext, syncEngine: engine)
     }
     self.batch = batch ?? CKSyncEngine.RecordZoneChangeBatch()

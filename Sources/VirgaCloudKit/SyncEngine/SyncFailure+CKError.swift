@@ -5,16 +5,16 @@ import VirgaSync
 extension SyncFailure {
   /// How the engine treats an error.
   init(_ error: any Error) {
-    guard let error = error as? CKError else {
-      self.init(error is CancellationError ? .cancelled : .final, underlying: CKError(wrapping: error))
-      return
-    }
-    self.init(Kind(error.code), retryAfter: error.retryAfterSeconds.map { .seconds($0) }, underlying: error)
+    let known = CKError(wrapping: error)
+    let kind = error is CKError ? Kind(known.code) : error is CancellationError ? .cancelled : .final
+    self.init(kind, retryAfter: known.retryAfterSeconds.map { .seconds($0) }, underlying: known)
+    note = Note(code: known.code.rawValue, text: known.localizedDescription)
   }
 
   /// The error as apps see it.
   var error: CKError {
     if let error = underlying as? CKError { return error }
+    if let note, let code = CKError.Code(rawValue: note.code) { return CKError(code, note.text) }
     return switch kind {
     case .unreachable: CKError(.networkFailure, "The service could not be reached.")
     case .throttled: CKError(.requestRateLimited, "The service asks for fewer requests.")
@@ -31,7 +31,26 @@ extension SyncFailure {
     case .unprovided: CKError(.internalError, "Changes are pending, but the app gave no batch for them.")
     case .barred: CKError(.badContainer, "The service does not serve this app.")
     case .final: CKError(.internalError, "The sync failed.")
+    case .partial: partialError
     }
+  }
+
+  /// Says for each item of a send what it failed with.
+  private var partialError: CKError {
+    var errors: [AnyHashable: any Error] = [:]
+    for item in items {
+      switch item.name {
+      case .record(let record): errors[CKRecord.ID(record)] = item.failure.error
+      case .zone(let zone): errors[CKRecordZone.ID(zone)] = item.failure.error
+      }
+    }
+    let first = items.first.map { "; the first: \($0.failure.error.localizedDescription)" } ?? ""
+    var userInfo: [String: Any] = [
+      NSLocalizedDescriptionKey: "Could not send \(items.count) of the changes\(first)",
+      CKPartialErrorsByItemIDKey: errors,
+    ]
+    if let wait = retryAfter { userInfo[CKErrorRetryAfterKey] = NSNumber(value: wait / .seconds(1)) }
+    return CKError(.partialFailure, userInfo: userInfo)
   }
 }
 

@@ -93,6 +93,8 @@ final class SyncShell: Sendable {
 
   var machineState: SyncState { core.withLock { $0.machine.state } }
   var clockSkew: Duration? { core.withLock { $0.clockSkew } }
+  /// The records that the present call of the app does not send again.
+  var recordsLeftOut: Set<RecordID> { core.withLock { $0.machine.recordsLeftOut } }
   var status: SyncStatus { core.withLock { $0.machine.status } }
 
   var participants: (engine: CKSyncEngine, delegate: any CKSyncEngineDelegate)? {

@@ -49,10 +49,25 @@ struct SendWork: Sendable {
   var settledCount = 0
   /// The latest failure of an item that stayed pending.
   var itemFailure: SyncFailure?
+  /// What failed of that which a call of the app asked for. The call does not send it again, though the app add it
+  /// again meanwhile, and throws: an app that is told of its failure by the call decides before the next one.
+  private(set) var failures = OrderedTable<SyncFailure.Item.Name, SyncFailure>()
+
+  var isManual: Bool { context.call != nil }
+
+  mutating func note(_ failure: SyncFailure, of item: SyncFailure.Item.Name) {
+    if isManual { failures[item] = failure }
+  }
 
   /// Whether this run leaves a zone alone that the app adds again after each refusal.
   func hasGivenUp(_ zone: ZoneID, _ policy: SyncPolicy) -> Bool {
-    zoneFailures[zone, default: 0] >= policy.attemptsPerItemMax
+    zoneFailures[zone, default: 0] >= (isManual ? 1 : policy.attemptsPerItemMax)
+  }
+
+  func leavesOut(_ record: RecordID) -> Bool { failures[.record(record)] != nil }
+
+  var failure: SyncFailure? {
+    failures.isEmpty ? nil : SyncFailure(of: failures.map { .init(name: $0.key, failure: $0.value) })
   }
 }
 
@@ -124,11 +139,11 @@ extension SyncMachine {
   /// Lets records that were held be tried again: all of them if the app asks, else those whose time has come. One try
   /// may find a conflict, and a second one send what the app made of it.
   private mutating func releaseHeld(all: Bool) {
-    for (record, trouble) in troubles.map({ ($0.key, $0.value) }) {
-      troubles[record]?.isHeldForRun = false
+    for (record, trouble) in state.troubles.map({ ($0.key, $0.value) }) {
+      state.troubles[record]?.isHeldForRun = false
       guard let time = trouble.heldUntil, all || time <= now else { continue }
-      troubles[record]?.heldUntil = nil
-      troubles[record]?.count = min(trouble.count, policy.attemptsPerItemMax - 2)
+      state.troubles[record]?.heldUntil = nil
+      state.troubles[record]?.count = min(trouble.count, policy.attemptsPerItemMax - 2)
     }
   }
 
@@ -137,12 +152,15 @@ extension SyncMachine {
     guard let ended = run else { return }
     run = nil
     if ended.forgetsTokens { forgetTokens() }
+    var failure = ended.failure
     switch ended.work {
     case .report: break
-    case .send(let work): scheduleAfterSend(ended, work)
+    case .send(let work):
+      scheduleAfterSend(ended, work)
+      failure = failure ?? work.failure
     case .fetch(let work): scheduleAfterFetch(ended, work)
     }
-    if let call = ended.call { actions.append(.finish(call, ended.failure)) }
+    if let call = ended.call { actions.append(.finish(call, failure)) }
   }
 
   private mutating func scheduleAfterSend(_ ended: Run, _ work: SendWork) {
@@ -158,31 +176,45 @@ extension SyncMachine {
     }
     if let failure = work.itemFailure, pendingInScope || hasUntracked {
       schedule.send.lastFailure = failure
+    } else if let failure = work.failure {
+      schedule.send.lastFailure = failure
     } else if pendingInScope, work.settledCount == 0 {
       schedule.send.lastFailure = SyncFailure(.unprovided)
     } else {
       schedule.send.succeed(at: now)
     }
     guard isAutomatic else { return }
-    let held = troubles.compactMap { isWaitedFor($0.key) ? $0.value.heldUntil : nil }.min()
+    let held = state.troubles.compactMap { isWaitedFor($0.key) ? $0.value.heldUntil : nil }.min()
     if let held { schedule.send.request(at: held) }
-    if state.zones.entries.contains(where: { work.hasGivenUp($0.key, policy) }) {
+    if work.isManual {
+      // What the call left out is sent by the schedule like any other addition.
+      if hasLeftOut(work) { schedule.send.due = schedule.sendTime(forAdditionAt: now, policy: policy) }
+    } else if state.zones.entries.contains(where: { work.hasGivenUp($0.key, policy) }) {
       schedule.send.request(at: now + policy.backoffMax)
+    }
+  }
+
+  private func hasLeftOut(_ work: SendWork) -> Bool {
+    work.failures.contains { item in
+      switch item.key {
+      case .record(let record): isWaitedFor(record) && state.troubles[record]?.heldUntil == nil
+      case .zone(let zone): state.zones.contains(zone)
+      }
     }
   }
 
   /// Whether a record is to be sent, as far as the engine can know: what the app does not list may be any.
   private func isWaitedFor(_ record: RecordID) -> Bool { state.records.contains(record) || state.hasUntrackedChanges }
 
-  /// Forgets what the app has settled, and the oldest beyond a bound of what is not waited for. This comes after the run,
-  /// because a record that is forgotten during it might be tried in it again and again.
+  /// Forgets what the app took back, and the oldest beyond a bound of what is not waited for.
   private mutating func forgetTroubles() {
-    for (record, trouble) in troubles.map({ ($0.key, $0.value) })
-    where trouble.failure.isSettledByApp && !state.records.contains(record) { troubles[record] = nil }
-    let excess = troubles.count - policy.troubledRecordsMax
+    for (record, trouble) in state.troubles.map({ ($0.key, $0.value) }) where trouble.isDropped {
+      state.troubles[record] = nil
+    }
+    let excess = state.troubles.count - policy.troubledRecordsMax
     guard excess > 0 else { return }
-    let unlisted = troubles.map(\.key).filter { !state.records.contains($0) }
-    for record in unlisted.prefix(excess) { troubles[record] = nil }
+    let unlisted = state.troubles.map(\.key).filter { !state.records.contains($0) }
+    for record in unlisted.prefix(excess) { state.troubles[record] = nil }
   }
 
   private mutating func scheduleAfterFetch(_ ended: Run, _ work: FetchWork) {
@@ -273,7 +305,6 @@ extension SyncMachine {
 
   private mutating func resetState(to user: UserName?) {
     state.reset(to: user)
-    troubles.removeAll()
     announcedRereads = []
     keyWaits = [:]
     noteStateChange()

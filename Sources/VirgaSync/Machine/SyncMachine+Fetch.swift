@@ -62,6 +62,9 @@ extension SyncMachine {
         fail(SyncFailure(.broken))
         return
       }
+      // It has no feed, so that nothing which is told of it could be followed.
+      page.modified.removeAll { $0.name == .default }
+      page.failed.removeAll { $0.name == .default }
       if let listed = work.listedZones {
         let all = listed.union(page.modified).union(page.failed)
         updateFetch { $0.listedZones = all }
@@ -150,7 +153,7 @@ extension SyncMachine {
   private mutating func store(_ page: DatabasePage) {
     for deletion in page.deleted { state.forget(deletion.zone) }
     // What became of a zone that the page could not speak of, its own feed says.
-    for zone in page.modified + page.failed where zone.name != .default { state.noteUnfetched(zone) }
+    for zone in page.modified + page.failed { state.noteUnfetched(zone) }
     guard case .fetch(let work)? = run?.work else { return }
     if work.listedZones != nil, page.moreComing {
       updateFetch { $0.listingToken = page.token }

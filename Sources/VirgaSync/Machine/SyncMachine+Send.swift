@@ -1,4 +1,4 @@
-import VirgaModel
+package import VirgaModel
 
 extension SyncMachine {
   /// Changes the send that is going on. Its steps and their answers come only while it does.
@@ -27,6 +27,7 @@ extension SyncMachine {
     }
     if let part = work.parts.first {
       updateSend { $0.parts.removeFirst() }
+      for record in part.saves { noteFeedless(record.zone) }
       return .sendRecords(part)
     }
     let stamp = state.records.stamp
@@ -52,6 +53,7 @@ extension SyncMachine {
   }
 
   mutating func takeBatch(_ batch: BatchPart?) {
+    guard case .send(let work)? = run?.work else { return }
     guard let batch, batch.count > 0 else {
       if state.hasUntrackedChanges, run?.untrackedAgain == false {
         state.hasUntrackedChanges = false
@@ -60,12 +62,13 @@ extension SyncMachine {
       updateSend { $0.isExhausted = true }
       return
     }
-    let part = withoutHeld(batch)
+    let part = withoutLeftOut(batch, work)
     if part.count > 0 {
       updateSend { $0.parts = [part] }
     } else {
       // A batch of which nothing may be sent now would be given again and again.
-      let failure = batch.records.lazy.compactMap { [troubles] in troubles[$0]?.failure }.first
+      let failure = batch.records.lazy.filter { !work.leavesOut($0) }
+        .compactMap { [state] in state.troubles[$0]?.failure }.first
       updateSend {
         $0.isExhausted = true
         $0.itemFailure = $0.itemFailure ?? failure
@@ -74,14 +77,24 @@ extension SyncMachine {
   }
 
   /// Leaves out records that wait for a later run; of an atomic batch, all of such a record's zone.
-  private func withoutHeld(_ batch: BatchPart) -> BatchPart {
+  private func withoutLeftOut(_ batch: BatchPart, _ work: SendWork) -> BatchPart {
     func isHeld(_ record: RecordID) -> Bool {
-      guard let trouble = troubles[record] else { return false }
+      if work.leavesOut(record) { return true }
+      guard let trouble = state.troubles[record] else { return false }
       return trouble.isHeldForRun || (trouble.heldUntil.map { $0 > now } ?? false)
     }
     guard batch.isAtomic else { return batch.filtered { !isHeld($0) } }
     let zones = Set(batch.records.filter(isHeld).map(\.zone))
     return zones.isEmpty ? batch : batch.filtered { !zones.contains($0.zone) }
+  }
+
+  /// The records that the present call of the app does not send again.
+  package var recordsLeftOut: Set<RecordID> {
+    guard case .send(let work)? = run?.work else { return [] }
+    return Set(
+      work.failures.compactMap { item in
+        if case .record(let record) = item.key { record } else { nil }
+      })
   }
 
   // MARK: Outcomes
@@ -111,6 +124,7 @@ extension SyncMachine {
           let policy = policy
           updateSend {
             $0.zoneFailures[outcome.zone, default: 0] += 1
+            $0.note(failure, of: .zone(outcome.zone))
             if $0.hasGivenUp(outcome.zone, policy) { $0.itemFailure = failure }
           }
         } else if changes.contains(PendingZoneChange(.delete, outcome.zone)) {
@@ -159,7 +173,10 @@ extension SyncMachine {
   /// The service broke down on what cannot be divided further: a record that it cannot take, or it takes none.
   private mutating func settleBroken(_ part: BatchPart, _ failure: SyncFailure) {
     for record in part.records { hold(record, failure) }
-    updateSend { $0.itemFailure = failure }
+    updateSend { work in
+      work.itemFailure = failure
+      for record in part.records { work.note(failure, of: .record(record)) }
+    }
     guard case .send(let work)? = run?.work else { return }
     if work.settledCount == 0 { fail(failure) }
   }
@@ -167,7 +184,7 @@ extension SyncMachine {
   private mutating func settle(_ outcome: ItemOutcome) {
     guard case .send(let work)? = run?.work else { return }
     guard let failure = outcome.failure else {
-      troubles[outcome.record] = nil
+      state.troubles[outcome.record] = nil
       progress.recordsSent += 1
       state.records.settle(outcome.record, askedAt: work.recordsAskedAt)
       updateSend { $0.settledCount += 1 }
@@ -178,6 +195,7 @@ extension SyncMachine {
       fail(failure)
       return
     }
+    updateSend { $0.note(failure, of: .record(outcome.record)) }
     if failure.isRetryable {
       updateSend { $0.itemFailure = failure }
       hold(outcome.record, failure)
@@ -207,10 +225,11 @@ extension SyncMachine {
   private mutating func noteTrouble(
     _ record: RecordID, _ failure: SyncFailure, _ change: (inout Trouble) -> Void
   ) -> Trouble {
-    var trouble = troubles[record] ?? Trouble(count: 0, failure: failure)
+    var trouble = state.troubles[record] ?? Trouble(failure)
     trouble.failure = failure
+    trouble.isDropped = false
     change(&trouble)
-    troubles[record] = trouble
+    state.troubles[record] = trouble
     return trouble
   }
 }

@@ -18,9 +18,10 @@ package struct SyncMachine: Sendable {
   /// The app's calls that wait for their turn, oldest first.
   var calls: [(id: CallID, request: Request)] = []
   var cancellations: [CallID] = []
-  var troubles = OrderedTable<RecordID, Trouble>()
   var progress = Progress()
   var isPushChannelUp = false
+  /// Zones without a feed that the app saves to.
+  var feedlessZones: [ZoneID] = []
   /// Zones whose second reading was announced by this process; see `SyncState.rereadZones`.
   var announcedRereads: Set<ZoneID> = []
   /// When the zones of `SyncState.keylessZones` are asked for again; those that are not here, at once.
@@ -37,19 +38,6 @@ package struct SyncMachine: Sendable {
   enum Request: Sendable {
     case send(SendScope)
     case fetch(FetchScope)
-  }
-
-  /// What the last attempts with one record came to.
-  struct Trouble: Sendable {
-    /// Failures since it was last saved.
-    var count: Int
-    var failure: SyncFailure
-    /// How often in a row it had to wait.
-    var holds = 0
-    /// The record is left out of requests until then.
-    var heldUntil: Timestamp?
-    /// Whether the present run held it, so that not even a call of the app tries it again now.
-    var isHeldForRun = false
   }
 
   struct KeyWait: Sendable {
@@ -97,11 +85,18 @@ package struct SyncMachine: Sendable {
       if hasChangesToSend { schedule.send.request(at: now) }
     case .add(let zones, let records):
       for change in zones { state.zones.add(change.kind, change.zone) }
-      for change in records { state.records.add(change.kind, change.record) }
+      for change in records {
+        state.records.add(change.kind, change.record)
+        state.troubles[change.record]?.isDropped = false
+        if change.kind == .save { noteFeedless(change.record.zone) }
+      }
       if !zones.isEmpty || !records.isEmpty { noteAddition() }
     case .remove(let zones, let records):
       for change in zones { state.zones.remove(change.kind, change.zone) }
-      for change in records { state.records.remove(change.kind, change.record) }
+      for change in records {
+        state.records.remove(change.kind, change.record)
+        if !state.records.contains(change.record) { dropTrouble(change.record) }
+      }
       noteStateChange()
       forgetSendFailureIfNothingWaits()
     case .setUntrackedChanges(let value):
@@ -228,6 +223,17 @@ package struct SyncMachine: Sendable {
     schedule.send.due = nil
     schedule.send.failures = 0
     schedule.send.lastFailure = nil
+  }
+
+  /// The default zone takes records and has no feed, so that they reach no other device.
+  mutating func noteFeedless(_ zone: ZoneID) {
+    if zone.name == .default, !feedlessZones.contains(zone) { feedlessZones.append(zone) }
+  }
+
+  /// Forgets a failure that the app has settled by taking its change back; while records are sent, at the end of that:
+  /// one that is forgotten meanwhile, and added again, might be tried again and again.
+  private mutating func dropTrouble(_ record: RecordID) {
+    if case .send? = run?.work { state.troubles[record]?.isDropped = true } else { state.troubles[record] = nil }
   }
 
   var hasChangesToSend: Bool { !state.zones.isEmpty || !state.records.isEmpty || state.hasUntrackedChanges }

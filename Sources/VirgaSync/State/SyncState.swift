@@ -18,6 +18,8 @@ package struct SyncState: Sendable {
   package internal(set) var keylessZones: [ZoneID] = []
   /// Zones whose token had expired and that are not yet read to their end again.
   package internal(set) var rereadZones: Set<ZoneID> = []
+  /// Records whose last attempt failed, oldest first.
+  var troubles = OrderedTable<RecordID, Trouble>()
 
   package init() {}
 
@@ -44,6 +46,8 @@ package struct SyncState: Sendable {
     rereadZones.remove(zone)
     unfetchedZones.removeAll { $0 == zone }
     keylessZones.removeAll { $0 == zone }
+    // Its records are gone with it, but for those that are still to be sent.
+    for record in troubles.map(\.key) where record.zone == zone && !records.contains(record) { troubles[record] = nil }
   }
 }
 
@@ -57,12 +61,19 @@ package struct SyncState: Sendable {
 extension SyncState: Codable {
   private enum Key: String, CodingKey {
     case version, user, zones, recordZones, records, recordLines, untracked, databaseToken, zoneTokens, unfetched
-    case reread, keyless
+    case reread, keyless, failures
   }
 
   private struct ZoneToken: Codable {
     var zone: ZoneID
     var token: String
+  }
+
+  private struct Failure: Codable {
+    var record: RecordID
+    var kind: String
+    var retryAfterMilliseconds: Int64?
+    var note: SyncFailure.Note?
   }
 
   /// Decodes what it can of one element, so that a foreign one does not cost the rest.
@@ -94,6 +105,13 @@ extension SyncState: Codable {
     unfetchedZones = try list(.unfetched, of: ZoneID.self)
     keylessZones = try list(.keyless, of: ZoneID.self)
     rereadZones = Set(try list(.reread, of: ZoneID.self))
+    for entry in try list(.failures, of: Failure.self) {
+      // A kind of a later release is one that only the app can mend, as far as is known here.
+      var failure = SyncFailure(SyncFailure.Kind(rawValue: entry.kind) ?? .final)
+      failure.retryAfter = entry.retryAfterMilliseconds.map { .milliseconds($0) }
+      failure.note = entry.note
+      troubles[entry.record] = Trouble(failure)
+    }
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -132,7 +150,24 @@ extension SyncState: Codable {
     try values.encode(unfetchedZones, forKey: .unfetched)
     if !keylessZones.isEmpty { try values.encode(keylessZones, forKey: .keyless) }
     try values.encode(rereadZones.sorted(), forKey: .reread)
+    try encodeFailures(into: &values)
   }
+
+  private func encodeFailures(into values: inout KeyedEncodingContainer<Key>) throws {
+    var failures = troubles.filter { !$0.value.isDropped }.map { trouble in
+      let failure = trouble.value.failure
+      return Failure(
+        record: trouble.key, kind: failure.kind.rawValue,
+        retryAfterMilliseconds: failure.retryAfter?.wholeMilliseconds,
+        note: failure.note.map { .init(code: $0.code, text: String($0.text.prefix(Self.noteLengthMax))) })
+    }
+    failures.removeFirst(max(0, failures.count - Self.failuresMax))
+    if !failures.isEmpty { try values.encode(failures, forKey: .failures) }
+  }
+
+  /// The state is written often: the latest failures are kept in it, and of each no more than its reader needs.
+  private static let failuresMax = 1_000
+  private static let noteLengthMax = 1_000
 }
 
 extension PendingKind {

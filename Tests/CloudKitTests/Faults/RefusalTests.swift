@@ -41,7 +41,8 @@ import VirgaWire
     let app = RefusedApp([refused, note("a", in: own)])
     let engine = engine(app)
     app.add(to: engine)
-    try await engine.sendChanges()
+    let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
+    #expect(error?.partialErrorsByItemID?.keys.first == AnyHashable(refused.recordID))
     #expect(app.saved == ["a"])
     #expect(app.failed == ["b permissionFailure"])
     #expect(engine.state.pendingRecordZoneChanges.isEmpty)
@@ -52,7 +53,8 @@ import VirgaWire
     let engine = engine(app)
     engine.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: foreign))])
     app.add(to: engine)
-    try await engine.sendChanges()
+    let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
+    #expect(error?.partialErrorsByItemID?.keys.first == AnyHashable(foreign))
     #expect(app.saved == ["a"])
     #expect(engine.state.pendingDatabaseChanges.isEmpty)
   }
@@ -83,7 +85,9 @@ import VirgaWire
     let app = RefusedApp([other] + (0..<5).map { note("n\($0)", in: own) })
     let engine = engine(app, laptop.database)
     app.add(to: engine)
-    try await engine.sendChanges()
+    let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
+    let missing = error?.partialErrorsByItemID?[AnyHashable(other.recordID)] as? CKError
+    #expect(missing?.code == .accountTemporarilyUnavailable)
     #expect(app.saved == (0..<5).map { "n\($0)" })
     #expect(engine.state.pendingRecordZoneChanges.count == 1)
     try giveBack()

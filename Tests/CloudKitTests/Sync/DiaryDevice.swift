@@ -51,6 +51,8 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
     var failures: [CKError.Code] = []
     var ancestors: [[String: String]] = []
     var onEvent: (@Sendable (CKSyncEngine.Event, CKSyncEngine) async -> Void)?
+    /// Runs while a batch is being made, after its records were.
+    var onBatch: (@Sendable () -> Void)?
     var resolves = true
     /// What the user was told of.
     var notices: [String] = []
@@ -143,6 +145,8 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
     memory.withLock { $0.onEvent = body }
   }
 
+  func onBatch(_ body: (@Sendable () -> Void)?) { memory.withLock { $0.onBatch = body } }
+
   // MARK: The user's edits
 
   func edit(_ name: String, _ values: [String: String]) {
@@ -201,9 +205,27 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
 
   func fetch() throws { try time.run { [engine] in try await engine.fetchChanges() } }
 
+  /// Sends where something is expected to fail; returns what the call threw for each record and zone.
+  func sendFailing() throws -> [String: CKError.Code] {
+    do { try send() } catch let error as CKError where error.code == .partialFailure {
+      var codes: [String: CKError.Code] = [:]
+      for (item, error) in error.partialErrorsByItemID ?? [:] {
+        let name = (item as? CKRecord.ID)?.recordName ?? (item as? CKRecordZone.ID)?.zoneName ?? "?"
+        codes[name] = (error as? CKError)?.code
+      }
+      return codes
+    }
+    return [:]
+  }
+
+  /// Sends until what failed was resolved, or fails again and again.
+  func sendAll() throws {
+    for _ in 0..<5 where try sendFailing().isEmpty { return }
+  }
+
   func sync() throws {
     try fetch()
-    try send()
+    try sendAll()
     try fetch()
   }
 
@@ -237,6 +259,7 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
     let changes = syncEngine.state.pendingRecordZoneChanges.filter { context.options.scope.contains($0) }
     var batch = await CKSyncEngine.RecordZoneChangeBatch(pendingChanges: changes) { id in self.record(for: id) }
     batch?.atomicByZone = memory.withLock { $0.isAtomic }
+    if batch != nil { memory.withLock { $0.onBatch }?() }
     return batch
   }
 
@@ -381,7 +404,10 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
         Self.merge(server, into: &memory)
         return memory.disk.rows[id]?.isDirty ?? false
       }
-      return isDirty ? [.saveRecord(id)] : []
+      if isDirty { return [.saveRecord(id)] }
+      // Settled by taking what the server has.
+      engine.state.remove(pendingRecordZoneChanges: [.saveRecord(id)])
+      return []
     case .zoneNotFound:
       memory.withLock { memory in
         memory.disk.hasZone = false
@@ -393,12 +419,15 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
       loseZone(uploadsAgain: false, engine)
       return []
     case .unknownItem:
-      return memory.withLock { memory in
-        guard let row = memory.disk.rows[id] else { return [] }
-        Self.meetDeletion(of: id, row, &memory)
-        return memory.disk.rows[id] == nil ? [] : [.saveRecord(id)]
+      let isKept = memory.withLock { memory in
+        if let row = memory.disk.rows[id] { Self.meetDeletion(of: id, row, &memory) }
+        return memory.disk.rows[id] != nil
       }
-    case .invalidArguments: return []
+      if isKept { return [.saveRecord(id)] }
+      engine.state.remove(pendingRecordZoneChanges: [.saveRecord(id)])
+      return []
+    // What only a change of the record, or of the schema, can mend.
+    case .invalidArguments, .serverRejectedRequest: return []
     case .quotaExceeded, .referenceViolation:
       // The row keeps its mark; sending again at once would change nothing.
       memory.withLock { memory in

@@ -61,7 +61,7 @@ import VirgaWire
       return .reply(.records(RecordsReply(records: [.failure(RecordFailure("a", error))])))
     }
     phone.edit("a", ["text": "a"])
-    try phone.send()
+    #expect(try phone.sendFailing() == ["a": .serverRejectedRequest])
     #expect(phone.engine.status.failedRecords.map(\.error.code) == [.serverRejectedRequest])
     #expect(!phone.engine.status.isUpToDate)
     phone.link.setFault(nil)
@@ -69,6 +69,81 @@ import VirgaWire
     try phone.sync()
     #expect(phone.engine.status.failedRecords.isEmpty)
     #expect(phone.engine.status.isUpToDate)
+  }
+
+  /// What was refused for good stays listed through fetches and launches, with its code and text, until it is mended.
+  @Test func aRefusalOutlivesFetchesAndLaunches() throws {
+    let world = SyncWorld()
+    let phone = world.device()
+    phone.edit("seed", ["text": "x"])
+    try phone.sync()
+    let reason = "Cannot create new type Entry in production schema; deploy it with: virga schema deploy"
+    phone.link.setFault { operation, _ in
+      guard operation == "records/modify" else { return nil }
+      return .reply(.records(RecordsReply(records: [.failure(RecordFailure("a", ServiceError(.badRequest, reason)))])))
+    }
+    phone.edit("a", ["text": "a"])
+    #expect(try phone.sendFailing() == ["a": .serverRejectedRequest])
+    #expect(phone.pending == [])
+    for _ in 0..<2 {
+      try phone.fetch()
+      #expect(phone.engine.status.failedRecords.map(\.recordID) == [DiaryDevice.id("a")])
+    }
+    let gaps = phone.engine.status.schemaGaps
+    #expect(gaps.map(\.recordType) == ["Entry"])
+    var disk = phone.kill()
+    // Of what it marked, the app adds nothing again by itself.
+    disk.rows[DiaryDevice.id("a")]?.isDirty = false
+    let again = world.device(disk: disk)
+    try again.fetch()
+    let status = again.engine.status
+    #expect(status.failedRecords.map(\.recordID) == [DiaryDevice.id("a")])
+    #expect(status.failedRecords.map(\.error.code) == [.serverRejectedRequest])
+    #expect(status.schemaGaps == gaps && !status.isUpToDate)
+    again.edit("a", ["text": "a"])
+    try again.sync()
+    #expect(again.engine.status.isUpToDate)
+  }
+
+  /// A conflict that the app leaves alone is nobody's but the app's to settle, by saving or by taking its change back.
+  @Test(arguments: [true, false])
+  func aConflictIsListedUntilTheAppSettlesIt(isSaved: Bool) throws {
+    let world = SyncWorld()
+    let (phone, laptop) = (world.device(), world.device())
+    phone.edit("r", ["text": "1"])
+    try world.converge(phone, laptop)
+    laptop.edit("r", ["text": "2"])
+    try laptop.sync()
+    phone.edit("r", ["text": "3"])
+    phone.set(resolves: false)
+    #expect(try phone.sendFailing() == ["r": .serverRecordChanged])
+    try phone.fetch()
+    #expect(phone.engine.status.failedRecords.map(\.error.code) == [.serverRecordChanged])
+    #expect(!phone.engine.status.isUpToDate)
+    if isSaved {
+      phone.set(resolves: true)
+      try phone.sendAll()
+    } else {
+      phone.engine.state.remove(pendingRecordZoneChanges: [.saveRecord(DiaryDevice.id("r"))])
+    }
+    #expect(phone.engine.status.failedRecords.isEmpty)
+    #expect(phone.engine.status.isUpToDate)
+  }
+
+  /// C128: the default zone has no feed: records go up, no engine announces the zone, and the status names it once.
+  @Test func theDefaultZoneIsNamedOnceAndNeverAnnounced() throws {
+    let world = SyncWorld()
+    let maker = BatchMaker(count: 3, zoneID: .default)
+    let engine = maker.engine(world)
+    engine.state.hasPendingUntrackedChanges = true
+    #expect(engine.status.warnings.isEmpty)
+    try world.time.run { try await engine.sendChanges() }
+    #expect(engine.status.warnings == [.zoneIsNeverFetched(CKRecordZone.default().zoneID)])
+    #expect(engine.status.warnings.first?.description.contains("_defaultZone") == true)
+    let reader = world.device()
+    try reader.fetch()
+    #expect(reader.rows.isEmpty && !reader.events.contains { $0.hasPrefix("database(") })
+    #expect(reader.engine.status.isUpToDate && reader.engine.status.warnings.isEmpty)
   }
 
   /// C37: a clock that is wrong is told.
@@ -115,9 +190,9 @@ import VirgaWire
       }
       for move in order {
         switch move {
-        case .sendA: try a.send()
+        case .sendA: try a.sendAll()
         case .fetchA: try a.fetch()
-        case .sendB: try b.send()
+        case .sendB: try b.sendAll()
         case .fetchB: try b.fetch()
         }
       }
@@ -142,6 +217,7 @@ import VirgaWire
     #expect(throws: CKError.self) { try first.send() }
     let b = restarts ? world.device(disk: first.kill()) : first
     b.link.isCut = false
+    #expect(try b.sendFailing() == ["r": .serverRecordChanged])
     try b.send()
     #expect(b.ancestors == [["x": "1", "y": "1"]])
     #expect(try world.serverRows() == ["r": ["x": "2", "y": "unacknowledged"]])

@@ -26,6 +26,8 @@ import Testing
     // The phone knows nothing of n0, and an old n1.
     try server.set(Self.counting)
     for number in 0..<91 { phone.write("mine", to: "n\(number)") }
+    let error = await #expect(throws: CKError.self) { try await phone.engine.sendChanges() }
+    #expect(error?.partialErrorsByItemID?.count == 2 && phone.pending.count == 2)
     try await phone.engine.sendChanges()
     #expect(try server.met().first.map { $0 <= 3 } == true)
     #expect(phone.codes.filter { $0 == .serverRecordChanged }.count == 2 && phone.pending.isEmpty)
@@ -96,7 +98,7 @@ import Testing
     phone.delete("r")
     await phone.sync()
     laptop.write("edited", to: "r")
-    try await laptop.engine.sendChanges()
+    await #expect(throws: CKError.self) { try await laptop.engine.sendChanges() }
     #expect(laptop.codes == [.unknownItem])
     await laptop.sync()
     await phone.sync()

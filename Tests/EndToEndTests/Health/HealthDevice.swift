@@ -97,7 +97,9 @@ final class HealthDevice: CKSyncEngineDelegate, Sendable {
 
   /// Sends and fetches; what others did meanwhile may leave something for the next time.
   func sync() async throws {
-    try await engine.sendChanges()
+    do { try await engine.sendChanges() } catch let error as CKError where error.code == .partialFailure {
+      // Resolved by the delegate, and sent the next time.
+    }
     try await engine.fetchChanges()
   }
 

@@ -114,7 +114,9 @@ struct DiarySyncRun {
       // Others' changes first: what they touched is merged here before it is sent.
       try await engine.fetchChanges()
       try sync.refill(engine)
-      try await engine.sendChanges()
+      do { try await engine.sendChanges() } catch let error as CKError where error.code == .partialFailure {
+        // What was refused is in the outbox, with its reason; what was merged goes out with the next round.
+      }
       let progress = sync.takeProgress()
       report.sent += progress.sent
       report.changes += progress.changes
@@ -124,7 +126,7 @@ struct DiarySyncRun {
       // One zone's failure is none of the fetch, but the diary is that zone. That it is gone is told by the next fetch.
       if let fetchError, !fetchError.isGoneZone { throw fetchError }
       if try fetchError == nil && store.outbox().allSatisfy({ $0.error != nil }) { return }
-      if let error = engine.status.sendError { throw error }
+      if let error = engine.status.sendError, error.code != .partialFailure { throw error }
     }
   }
 
