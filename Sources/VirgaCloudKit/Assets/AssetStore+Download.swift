@@ -29,6 +29,8 @@ extension AssetStore {
       utimes(url.path, nil)
       return url
     }
+    // Of several that ask for the same bytes one finds them, and the others what it has made of them.
+    if await takeSent(asset, to: url.path) || Self.size(ofFileAt: url.path) == asset.size { return url }
     guard let source = asset.source else {
       throw CKError(.assetNotAvailable, "The service gave no address for the bytes of an asset.")
     }
@@ -183,7 +185,7 @@ extension AssetStore {
   }
 
   /// Does work that takes time in proportion to a file's size.
-  private func onDisk<Value: Sendable, Failure: Error>(
+  func onDisk<Value: Sendable, Failure: Error>(
     _ size: Int64, _ body: @escaping @Sendable () throws(Failure) -> Value
   ) async throws(Failure) -> Value {
     if size < Self.longFileBytes { return try body() }
@@ -196,12 +198,12 @@ extension AssetStore {
 
 extension AssetValue {
   /// A name for a file that holds these bytes, and only these: their digest as hexadecimal digits.
-  fileprivate var fileName: String {
+  var fileName: String {
     Base64.decode(fileChecksum).map { Hex.encode($0) } ?? Hex.encode(SHA256.digest(of: Array(fileChecksum.utf8)))
   }
 
   /// Whether the checksum is one that can be checked here.
-  fileprivate var hasDigest: Bool { Base64.decode(fileChecksum)?.count == SHA256.digestLength }
+  var hasDigest: Bool { Base64.decode(fileChecksum)?.count == SHA256.digestLength }
 }
 
 extension Error {

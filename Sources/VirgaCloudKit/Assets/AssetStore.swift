@@ -5,8 +5,9 @@ import VirgaWire
 
 /// The bytes of a container's assets: sends them up, fetches them down, and keeps what was fetched.
 ///
-/// The cache is named by the digests of its files, so an asset that did not change is never fetched again. Files that
-/// nobody asked for in a week are removed when a program first uses the cache.
+/// The cache is named by the digests of its files, so an asset that did not change is never fetched again. What was sent is
+/// in it too: see `keep(_:sentFrom:)`. Files that nobody asked for in a week are removed while the cache is used, and the
+/// oldest if all together are too large.
 final class AssetStore: Sendable {
   let service: Service
   let container: ContainerID
@@ -14,13 +15,15 @@ final class AssetStore: Sendable {
 
   /// Transfers of one call at the same time. More would share the same line and only wait for one another.
   static let parallelTransfers = 4
-  private static let unusedFileAge: TimeInterval = 7 * 86_400
   /// How long a transfer may stand still.
   static let stallTimeout: Duration = .seconds(60)
 
-  init(service: Service, container: ContainerID) {
+  private let trimming: CacheTrimming
+
+  init(service: Service, container: ContainerID, trimming: CacheTrimming = CacheTrimming()) {
     self.service = service
     self.container = container
+    self.trimming = trimming
   }
 
   // MARK: Up
@@ -49,6 +52,8 @@ final class AssetStore: Sendable {
     var value = AssetValue(fileChecksum: receipt.fileChecksum, size: receipt.size, receipt: receipt.receipt)
     value.referenceChecksum = receipt.referenceChecksum
     value.wrappingKey = receipt.wrappingKey
+    // A cache that cannot take it costs a download later, and no save.
+    if let folder = try? cacheFolder() { await keep(value, sentFrom: source, in: folder) }
     return value
   }
 
@@ -74,7 +79,7 @@ final class AssetStore: Sendable {
       .appendingPathComponent(container.rawValue.percentEncodedPathSegment, isDirectory: true)
     var isThere: ObjCBool = false
     if FileManager.default.fileExists(atPath: folder.path, isDirectory: &isThere), isThere.boolValue {
-      Self.clean(folder)
+      trimming.trimIfDue(folder.path, at: Date())
       return folder
     }
     do {
@@ -84,20 +89,6 @@ final class AssetStore: Sendable {
       throw CKError(.internalError, "Cannot make the folder \(folder.path): \(error.localizedDescription)")
     }
     return folder
-  }
-
-  private static let cleaned = CleanedFolders()
-
-  /// Removes what was not used for long, once for each folder and program.
-  private static func clean(_ folder: URL) {
-    guard cleaned.insert(folder.path) else { return }
-    let oldest = Date().addingTimeInterval(-unusedFileAge)
-    for name in (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [] {
-      var status = stat()
-      let path = folder.appendingPathComponent(name).path
-      guard lstat(path, &status) == 0, Double(status.st_mtim.tv_sec) < oldest.timeIntervalSince1970 else { continue }
-      unlink(path)
-    }
   }
 
   static func size(ofFileAt path: String) -> Int64? {

@@ -50,6 +50,22 @@ package final class FileSource: @unchecked Sendable {
 
   package var size: Int64 { version.size }
 
+  /// Gives the file another name; answers whether it has that name, and is still the file that was opened.
+  func link(to name: String) -> Bool {
+    guard linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 else { return false }
+    let linked = open(name, O_RDONLY | O_CLOEXEC)
+    defer { if linked >= 0 { close(linked) } }
+    if linked >= 0, Version(linked) == version { return true }
+    unlink(name)
+    return false
+  }
+
+  /// Whether the file has no other name than this one, so that it is nobody else's.
+  var isNamedOnce: Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_nlink == 1
+  }
+
   /// Closes the file until it is read: a process may hold only so many open. It then has to be there still.
   package func release() {
     if descriptor >= 0 { close(descriptor) }

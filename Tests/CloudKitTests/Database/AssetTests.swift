@@ -173,6 +173,7 @@ struct AssetTests {
   @Test func downloadThatArrivesDamagedIsNotKept() async throws {
     let record = photo("a", try server.folder.file("a", Array("picture".utf8)))
     _ = try await database.save(record)
+    try device.emptyCache()
     device.network.replaceAnswers { path, answer in
       var answer = answer
       if path.contains("/download/") { answer.body[0] ^= 1 }
@@ -189,6 +190,7 @@ struct AssetTests {
   @Test func oneRecordsFailedDownloadLeavesTheOthersAlone() async throws {
     _ = try await database.save(photo("a", try server.folder.file("a", [1])))
     _ = try await database.save(photo("b"))
+    try device.emptyCache()
     device.network.replaceAnswers { path, answer in
       path.contains("/download/") ? TransportResponse(status: 410) : answer
     }

@@ -24,6 +24,7 @@ struct DownloadTests {
     let record = CKRecord(recordType: "Photo", recordID: recordID)
     record["file"] = CKAsset(fileURL: try server.folder.file("a", bytes))
     _ = try await device.database.save(record)
+    try device.emptyCache()
     device.network.forget()
   }
 
@@ -148,6 +149,7 @@ struct DownloadTests {
     let atOnce = 2...AssetStore.parallelTransfers
     #expect(atOnce.contains(running.withLock { $0.most }))
     running.withLock { $0.most = 0 }
+    try device.emptyCache()
     let found = try await database.records(for: records.map(\.recordID))
     #expect(found.values.allSatisfy { (try? $0.get()) != nil })
     #expect(atOnce.contains(running.withLock { $0.most }))

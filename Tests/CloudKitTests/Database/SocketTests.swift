@@ -95,6 +95,7 @@ struct SocketTests {
     let save = CKModifyRecordsOperation(recordsToSave: [record])
     save.perRecordProgressBlock = { _, done in up.note("\(done)") }
     await save.run(in: database)
+    try FileManager.default.removeItem(atPath: service.cacheFolder)
     let fetch = CKFetchRecordsOperation(recordIDs: [record.recordID])
     fetch.perRecordProgressBlock = { _, done in down.note("\(done)") }
     await fetch.run(in: database)
@@ -124,6 +125,7 @@ struct SocketTests {
     #expect(await code { _ = try await database.record(for: record.recordID) } == .unknownItem)
 
     _ = try await database.save(record)
+    try FileManager.default.removeItem(atPath: service.cacheFolder)
     let fetch = CKFetchRecordsOperation(recordIDs: [record.recordID])
     fetch.perRecordProgressBlock = { [unowned fetch] _, _ in fetch.cancel() }
     fetch.perRecordResultBlock = { _, result in journal.note("fetch \(result.word)") }

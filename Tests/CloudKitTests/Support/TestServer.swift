@@ -72,6 +72,9 @@ final class TestDevice: Sendable {
   /// The same device after a restart of its program.
   func restarted() -> TestDevice { TestDevice(name, home: home, server: server) }
 
+  /// As if nothing had been sent or fetched yet.
+  func emptyCache() throws { try FileManager.default.removeItem(atPath: home.path + "/cache") }
+
   /// Another device of the same account.
   func joined(as name: String) async throws -> TestDevice {
     let other = try TestDevice(name, server: server)
