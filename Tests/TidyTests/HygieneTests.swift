@@ -76,13 +76,17 @@ import Testing
     }
   }
 
-  @Test(arguments: [("README.md", "ReadmeSample"), ("docs/testing-your-app.md", "TestingSample")])
+  @Test(arguments: [
+    ("README.md", "CloudKitTests/Documents/ReadmeSample"),
+    ("docs/testing-your-app.md", "EndToEndTests/Documents/TwoDeviceTests"),
+  ])
   func documentsShowCodeThatCompiles(document: String, sample name: String) throws {
     let readme = try String(contentsOf: SourceTree.root.appendingPathComponent(document), encoding: .utf8)
-    let sample = try #require(readme.components(separatedBy: "```swift\n").dropFirst().first)
+    // A manifest is another matter: see `PackageDocumentTests`.
+    let samples = readme.components(separatedBy: "```swift\n").dropFirst().filter { !$0.hasPrefix("// swift-tools") }
+    let sample = try #require(samples.first)
     let compiled = try String(
-      contentsOf: SourceTree.root.appendingPathComponent("Tests/CloudKitTests/Documents/\(name).swift"),
-      encoding: .utf8)
+      contentsOf: SourceTree.root.appendingPathComponent("Tests/\(name).swift"), encoding: .utf8)
     for line in sample.components(separatedBy: "```")[0].split(separator: "\n") {
       #expect(compiled.contains(line), "\(document) shows another sample than the one that is compiled: \(line)")
     }

@@ -101,17 +101,10 @@ private enum Process {
   static let service = settings.service
 
   private static let settings: (container: ContainerID, service: Service) = {
-    // What the program was called by need not say where it lies.
-    let file = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-    let program = file ?? CommandLine.arguments.first ?? "program"
     let variables = ProcessInfo.processInfo.environment
     do {
-      let settings = try ServiceSettings(environment: variables, program: program)
-      let service = Service(
-        endpoint: settings.endpoint, environment: settings.environment, home: settings.home,
-        transport: CurlTransport(certificateFile: settings.certificateFile), tokens: settings.tokens,
-        deviceName: settings.deviceName)
-      return (settings.defaultContainer, service)
+      let settings = try ServiceSettings(environment: variables, program: ServiceSettings.runningProgram)
+      return (settings.defaultContainer, settings.makeService())
     } catch {
       // Settings that cannot be read must not stop the app, which works without a server; and guessing another server
       // could send data where they do not belong.

@@ -13,7 +13,7 @@ package final class Service: Sendable {
   package let cacheFolder: String
   /// Names this process to the service, which does not tell it of its own changes.
   package let clientID = UUID().uuidString
-  private let accounts: AccountClient
+  let accounts: AccountClient
   /// The tokens for a service that knows no devices of ours, such as Apple's; nothing of our own is then sent.
   package let tokens: WebTokens?
   /// The keys of encrypted values; `nil` for Apple's service, which encrypts by itself.

@@ -26,6 +26,21 @@ package struct ServiceSettings: Sendable {
   /// For Apple's service, or another that knows no devices of ours.
   package var tokens: WebTokens?
 
+  /// The file of the running program. What it was called by need not say where it lies.
+  static var runningProgram: String {
+    let file = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    return file ?? CommandLine.arguments.first ?? "program"
+  }
+
+  /// The server that the settings name, reached through the network.
+  /// - Parameter deviceName: What other devices of the account see; what the settings say if left out.
+  func makeService(deviceName: String? = nil) -> Service {
+    Service(
+      endpoint: endpoint, environment: environment, home: home,
+      transport: CurlTransport(certificateFile: certificateFile), tokens: tokens,
+      deviceName: deviceName ?? self.deviceName)
+  }
+
   /// - Parameter program: The path of the program's file.
   package init(environment variables: [String: String], program: String) throws(SecureFileError) {
     func variable(_ name: String) -> String? { variables[name].flatMap { $0.isEmpty ? nil : $0 } }
