@@ -1,5 +1,6 @@
 import CloudKit
 import Foundation
+import Synchronization
 import Testing
 import VirgaModel
 import VirgaServer
@@ -49,6 +50,48 @@ import VirgaServer
     await changes(in: [zone.zoneID], [zone.zoneID: page(of: 2)]).run(in: device.database)
     #expect(
       journal.all == ["a ok", "b ok", "token Notes", "c ok", "zone Notes ok more false", "result ok"])
+  }
+
+  /// C138: each token comes by one block, whichever page it belongs to: between pages by that for updates, and the last one
+  /// with the zone's end.
+  @Test(arguments: [(100, true), (0, true), (100, false)])
+  func everyPageBringsItsToken(limit: Int, fetchesAll: Bool) async throws {
+    let many = CKRecordZone(zoneName: "Many")
+    _ = try await device.database.save(many)
+    for part in 0..<3 {
+      let records = (0..<150).map { record("r\(part * 150 + $0)", in: many) }
+      _ = try await device.database.modifyRecords(saving: records, deleting: [])
+    }
+    struct Told: Sendable {
+      var records = 0
+      /// How many records had come by each update, and its token.
+      var updates: [(count: Int, token: CKServerChangeToken?)] = []
+      var end: (token: CKServerChangeToken, moreComing: Bool)?
+    }
+    func fetch(_ limit: Int, since token: CKServerChangeToken?) async -> Told {
+      let told = Mutex(Told())
+      let operation = CKFetchRecordZoneChangesOperation(
+        recordZoneIDs: [many.zoneID], configurationsByRecordZoneID: [many.zoneID: page(of: limit, since: token)])
+      operation.fetchAllChanges = fetchesAll
+      operation.recordWasChangedBlock = { _, _ in told.withLock { $0.records += 1 } }
+      operation.recordZoneChangeTokensUpdatedBlock = { _, token, _ in
+        told.withLock { $0.updates.append(($0.records, token)) }
+      }
+      operation.recordZoneFetchResultBlock = { _, result in
+        told.withLock { told in told.end = (try? result.get()).map { ($0.serverChangeToken, $0.moreComing) } }
+      }
+      await operation.run(in: device.database)
+      return told.withLock { $0 }
+    }
+    let told = await fetch(limit, since: nil)
+    let end = try #require(told.end)
+    #expect(told.updates.map(\.count) == (limit == 100 && fetchesAll ? [100, 200, 300, 400] : []))
+    #expect(told.records == (fetchesAll ? 450 : 100) && end.moreComing == !fetchesAll)
+    // An update's token is where its pages ended.
+    if let update = told.updates.last { #expect(await fetch(0, since: update.token).records == 50) }
+    let rest = await fetch(0, since: end.token)
+    // Nothing new brings a token all the same.
+    #expect((rest.records == 0) == fetchesAll && rest.updates.isEmpty && rest.end != nil)
   }
 
   @Test func whatBreaksInOneZoneLeavesTheOthersAlone() async throws {
