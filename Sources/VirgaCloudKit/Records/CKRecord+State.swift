@@ -80,8 +80,7 @@ extension CKRecord {
       else { return nil }
       var bare = Fields()
       bare[name] = Field(field.value)
-      guard let value = try? Fields(json: bare.json)[name]?.value else { return nil }
-      return value.object(in: record.id.zone, assets: [])
+      return (try? Fields(json: bare.json)[name])?.object(in: record.id.zone, assets: [])
     }
 
     /// The keys that values need and the device does not have.

@@ -94,7 +94,7 @@ extension Keyring {
         let stored = Set(found)
         let isKept = items.allSatisfy { item in stored.contains { $0.name == item.name && $0.value == item.value } }
         if isKept { return roster }
-      } catch AccountError.refused(_, let code, let reason)
+      } catch AccountError.refused(_, let code, let reason, _)
         where code == "ZONE_NOT_FOUND" || reason.hasPrefix(Reason.limitExceeded)
       {
         // That the zone is not there the request itself will say; a list that is full keeps nobody from ending a share.
