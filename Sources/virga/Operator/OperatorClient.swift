@@ -24,6 +24,8 @@ struct OperatorClient: Sendable {
   }
 
   private let place: Place?
+  /// Whose certificates are trusted, if not the system's.
+  private let certificateFile: String?
   /// Where a server is to be found that runs on this machine.
   let endpoint: String
 
@@ -31,7 +33,10 @@ struct OperatorClient: Sendable {
     let environment = ProcessInfo.processInfo.environment
     let home = arguments.value("--home").map(VirgaHome.init(path:)) ?? VirgaHome(environment: environment)
     let given = arguments.value("--endpoint").map { ["VIRGA_ENDPOINT": $0] }
-    do { endpoint = try Failure.endpoint(of: home, environment: given ?? environment) } catch {
+    do {
+      endpoint = try Failure.endpoint(of: home, environment: given ?? environment)
+      certificateFile = try home.certificateFile(environment: environment)
+    } catch {
       throw AccountCommand.failure(error, endpoint: "")
     }
     let token = environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
@@ -52,6 +57,7 @@ struct OperatorClient: Sendable {
       throw Failure(.badConfiguration, error.description)
     }
     place = Place(endpoint: endpoint, token: secrets.operatorToken)
+    certificateFile = nil
     try await Self.check(endpoint, isServerOf: folder, secrets)
   }
 
@@ -104,7 +110,7 @@ struct OperatorClient: Sendable {
   {
     let place = try await found()
     do {
-      let transport = CurlAccountTransport(endpoint: place.endpoint)
+      let transport = CurlAccountTransport(endpoint: place.endpoint, certificateFile: certificateFile)
       let parameters = query.map { "\($0.name)=\($0.value.percentEncodedPathSegment)" }.joined(separator: "&")
       let answer = try await transport.send(
         method: method, path: "/virga/1/\(path)?\(parameters)",
@@ -124,7 +130,7 @@ struct OperatorClient: Sendable {
     var request = TransportRequest(method: "POST", url: place.endpoint + target)
     request.body = .file(source)
     do {
-      let answer = try await CurlTransport().send(request)
+      let answer = try await CurlTransport(certificateFile: certificateFile).send(request)
       return (answer.status, answer.body)
     } catch {
       throw AccountCommand.failure(error, endpoint: place.endpoint)

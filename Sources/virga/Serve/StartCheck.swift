@@ -25,7 +25,9 @@ struct StartCheck: Sendable {
 
   /// Tries until the address leads to this server, and says so once.
   func run(on front: Front, log: EventLog) async {
-    let transport = CurlTransport()
+    let environment = ProcessInfo.processInfo.environment
+    let certificates = try? VirgaHome(environment: environment).certificateFile(environment: environment)
+    let transport = CurlTransport(certificateFile: certificates)
     var last: String?
     for (number, pause) in Self.pauses.enumerated() {
       do { try await Task.sleep(for: pause) } catch { return }
@@ -97,6 +99,7 @@ struct StartCheck: Sendable {
     switch error {
     case TransportError.unreachable(let text), TransportError.failed(let text), TransportError.responseLost(let text):
       text
+    case TransportError.insecure(let failure): failure.text
     default: "no answer"
     }
   }
