@@ -44,10 +44,14 @@ struct AccountDevicesTests {
   @Test func aDeviceJoinsByTheDiarysOwnCommands() throws {
     let fleet = try fleet(names: "phone", "laptop")
     #expect(try fleet.lanternly("phone", "sync").code == 0)
-    #expect(try fleet.lanternly("phone", "join", "WRNG-CDE2", "--replace").output.contains("The code is wrong, used or too old."))
+    #expect(
+      try fleet.lanternly("phone", "join", "WRNG-CDE2", "--replace").output.contains(
+        "The code is wrong, used or too old."))
     let joined = try join(fleet, "laptop", to: "phone")
     #expect(joined.code == 0, "\(joined.output)")
-    #expect(joined.output.contains("Joined as laptop; the account has 2 devices. To bring the diaries together: lanternly --home "))
+    #expect(
+      joined.output.contains(
+        "Joined as laptop; the account has 2 devices. To bring the diaries together: lanternly --home "))
     for device in ["laptop", "phone"] { #expect(try fleet.lanternly(device, "sync").code == 0) }
     #expect(try fleet.shown("phone") == fleet.shown("laptop") && fleet.shown("phone").count == 2)
     let devices = try fleet.lanternly("laptop", "devices").output
@@ -60,7 +64,9 @@ struct AccountDevicesTests {
     // Who has an account says so before it leaves it.
     let again = try join(fleet, "laptop", to: "phone")
     #expect(again.code == 1)
-    #expect(again.output.contains("To leave that for the other one: lanternly --home \(fleet.home("laptop")) join CODE --replace"))
+    #expect(
+      again.output.contains(
+        "To leave that for the other one: lanternly --home \(fleet.home("laptop")) join CODE --replace"))
   }
 
   @Test func twoDevicesOfOneNameGetDifferentOnes() throws {
@@ -88,7 +94,9 @@ struct AccountDevicesTests {
     #expect(try fleet.lanternly("laptop", "device", "name", "phone").output == "This device is called phone 2.\n")
     fleet.stopServer(SIGTERM)
     let later = try fleet.lanternly("laptop", "device", "name", "hall")
-    #expect(later.code == 0 && later.output.contains("The other devices hear of the name with the next sync: "), "\(later.output)")
+    #expect(
+      later.code == 0 && later.output.contains("The other devices hear of the name with the next sync: "),
+      "\(later.output)")
     try fleet.startServer()
     #expect(try fleet.lanternly("laptop", "sync").code == 0)
     #expect(try fleet.lanternly("phone", "devices").output.contains("  hall  "))

@@ -215,9 +215,10 @@ extension TestDevice {
     let request = RecordsModifyRequest(
       operations: [RecordOperation(kind, change)], zone: ZoneSelector(zone.zoneID.model), atomic: true)
     let reply = try await database.perform(.recordsModify(request), in: zone.zoneID.model)
-    guard case .records(let records) = reply, case .record? = records.records.first else {
-      throw CKError(.internalError, "\(reply)")
+    guard case .records(let records) = reply else { throw CKError(.internalError, "\(reply)") }
+    switch records.records.first {
+    case .record?, .deleted?: return reply
+    default: throw CKError(.internalError, "\(reply)")
     }
-    return reply
   }
 }

@@ -56,9 +56,10 @@ final class TestNetwork: Transport {
     guard !state.withLock({ $0.isCut }) else { throw TransportError.unreachable("the network is cut") }
     let body = try bytes(of: request.body)
     var headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
-    headers.append("Host", "virga.test")
+    let authority = request.url.dropFirst("http://".count).prefix { $0 != "/" }
+    headers.append("Host", String(authority))
     headers.append("Content-Length", "\(body.count)")
-    let target = String(request.url.dropFirst(TestServer.url.count))
+    let target = String(request.url.dropFirst("http://".count + authority.count))
     let head = HTTPRequestHead(method: request.method, target: target, headers: headers)
     let response = await front.exchange(HTTPRequest(head: head, body: .bytes(body)))
     if response.isBrokenOff { throw TransportError.responseLost("the connection broke off") }

@@ -24,10 +24,13 @@ final class TestServer: Sendable {
     try FileManager.default.createDirectory(atPath: folder.path + "/data", withIntermediateDirectories: true)
     var configuration = FrontConfiguration(folder: folder.path + "/data", policy: policy) { clock.now }
     configuration.baseURL = baseURL
+    address = baseURL ?? "http://127.0.0.1"
     front = try Front(store: store, secrets: .random(), configuration: configuration)
   }
 
   static let url = "http://virga.test"
+  /// What devices call the server. One without a name of its own answers to its machine's alone.
+  let address: String
 
   var now: Timestamp { clock.now }
   func advance(by duration: Duration) { clock.advance(by: duration) }
@@ -62,7 +65,7 @@ final class TestDevice: Sendable {
     self.server = server
     network = TestNetwork(server.front)
     service = Service(
-      endpoint: TestServer.url, environment: .development, home: home, transport: network, deviceName: name,
+      endpoint: server.address, environment: .development, home: home, transport: network, deviceName: name,
       now: { [server] in server.now }, pause: { [server] in server.advance(by: $0) })
     container = CKContainer("iCloud.test", on: service)
   }
@@ -102,8 +105,8 @@ final class TestDevice: Sendable {
 
   var accounts: AccountClient {
     AccountClient(
-      home: home, endpoint: TestServer.url,
-      transport: AccountRequests(endpoint: TestServer.url, transport: network), deviceName: name,
+      home: home, endpoint: server.address,
+      transport: AccountRequests(endpoint: server.address, transport: network), deviceName: name,
       now: { [server] in server.now })
   }
 }

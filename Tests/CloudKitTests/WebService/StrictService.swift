@@ -46,8 +46,8 @@ final class StrictService: HTTPHandler {
   private static func tokens(_ name: String, _ server: TestServer) async throws -> AccountMessages.Tokens {
     let device = try server.device(name)
     let accounts = AccountClient(
-      home: device.home, endpoint: TestServer.url,
-      transport: AccountRequests(endpoint: TestServer.url, transport: device.network), deviceName: name,
+      home: device.home, endpoint: server.address,
+      transport: AccountRequests(endpoint: server.address, transport: device.network), deviceName: name,
       now: { server.now })
     return try await accounts.tokens(for: container, in: .development)
   }
