@@ -102,11 +102,12 @@ package struct ZoneRoster: Hashable, Sendable {
   package func entries(
     for share: Share, named name: RecordName, isNew: Bool, round: String, of place: ZonePlace, key: AccountKey
   ) -> [KeyMessages.Item] {
-    if !isNew, shares[name] == share { return [] }
+    // What seems to be there already is for the service to refuse, or else for `entries(renewing:)`.
+    if shares[name] == share || isNew && shares[name] != nil { return [] }
     // One that had the same root is over, whoever ended it.
     let over = isNew ? shares.filter { $0.key != name && $0.value.root == share.root }.map(\.key).sorted() : []
     let others = shares.keys.filter { $0 != name && !over.contains($0) }
-    let begins = isNew && shares[name] == nil && (isSpent || !over.isEmpty || others.isEmpty)
+    let begins = isNew && (isSpent || !over.isEmpty || others.isEmpty)
     let entry = Entry(
       name: name, root: share.root, isOpen: share.isOpen, users: share.users.sorted(), round: begins ? round : nil)
     return items(over.map { Entry(name: $0) } + [entry], of: place, key: key)
@@ -114,9 +115,8 @@ package struct ZoneRoster: Hashable, Sendable {
 
   /// What a device adds for a share that began though it seemed to be there: somebody without the account's key ended it.
   package func entries(
-    renewing name: RecordName, round: String, of place: ZonePlace, key: AccountKey
+    renewing share: Share, named name: RecordName, round: String, of place: ZonePlace, key: AccountKey
   ) -> [KeyMessages.Item] {
-    guard let share = shares[name] else { return [] }
     let entry = Entry(
       name: name, root: share.root, isOpen: share.isOpen, users: share.users.sorted(), round: round)
     return items([entry], of: place, key: key)

@@ -144,7 +144,7 @@ struct RecordModification: Sendable {
       guard case .success = result, let plan = item.draft?.sharePlan, plan.isNew, before.shares[plan.name] != nil
       else { continue }
       // The share is there. Until this is said, its address has the key of before.
-      guard (try? await seal.keyring.renew(plan.name, in: seal.spot)) != nil else { continue }
+      guard (try? await seal.keyring.renew(plan, in: seal.spot)) != nil else { continue }
       (item.draft?.object as? CKShare)?.completeURL(with: seal.keyring.secret(of: seal.spot))
     }
   }

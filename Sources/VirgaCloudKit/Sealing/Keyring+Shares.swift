@@ -56,11 +56,13 @@ extension Keyring {
 
   /// Gives the zone another secret for a share that began though the roster had it: only the service could say that the
   /// one of before is over.
-  func renew(_ name: RecordName, in spot: Spot) async throws {
+  func renew(_ save: SharePlan.Save, in spot: Spot) async throws {
     try await translating {
       let round = Hex.encode(SystemRandom.bytes(16))
       _ = try await changeRoster(of: spot) { roster, key in
-        roster.entries(renewing: name, round: round, of: spot.place, key: key)
+        roster.entries(
+          renewing: ZoneRoster.Share(root: save.root, isOpen: save.isOpen, users: save.users), named: save.name,
+          round: round, of: spot.place, key: key)
       }
       _ = try await roster(of: spot)
     }

@@ -219,8 +219,10 @@ import VirgaWire
     #expect(found.url == share.url)
     #expect(try await items().count == before)
     // One that a web page ended is another one.
-    let change = RecordChange(name: .zoneShare, type: .share)
-    _ = try await phone.modify(change, .forceDelete, in: zone)
+    let deletion = RecordOperation(.forceDelete, RecordChange(name: .zoneShare))
+    _ = try await phone.database.perform(
+      .recordsModify(RecordsModifyRequest(operations: [deletion], zone: ZoneSelector(zone.zoneID.model))),
+      in: zone.zoneID.model)
     let other = CKShare(recordZoneID: zone.zoneID)
     other.publicPermission = .readOnly
     _ = try await phone.database.save(other)
