@@ -24,8 +24,13 @@ final class ForeignClient {
     world = try await FrontWorld(configure)
     server = HTTPServer(handler: world.front)
     port = try server.start(host: "127.0.0.1", port: 0)
-    let answer = try await world.send(
-      "POST", "/virga/1/account/token", Array(#"{"container":"\#(world.container)"}"#.utf8), session: world.session)
+    try await signIn(to: .development)
+  }
+
+  /// Takes tokens of an environment; those of before belong to another one.
+  func signIn(to environment: Environment) async throws {
+    let body = #"{"container":"\#(world.container)","environment":"\#(environment)"}"#
+    let answer = try await world.send("POST", "/virga/1/account/token", Array(body.utf8), session: world.session)
     let tokens = try JSONDecoder().decode(AccountMessages.Tokens.self, from: Data(answer.body))
     (apiToken, webToken) = (tokens.apiToken, tokens.webAuthToken)
   }

@@ -42,6 +42,7 @@ import VirgaWire
   /// A save of a type that production does not know fails for itself, and says what would help.
   @Test func anUnknownTypeInProductionIsNotFoundForItsRecordAlone() async throws {
     try await ForeignClient.run { client in
+      try await client.signIn(to: .production)
       let path = "/database/1/\(client.world.container)/production/private/"
       func call(_ operation: String, _ body: String) throws -> SocketClient.Answer {
         try client.send("POST", path + operation + client.query(.user), Array(body.utf8))
