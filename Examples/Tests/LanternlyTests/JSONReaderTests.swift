@@ -102,5 +102,11 @@ struct JSONReaderTests {
     entry.origin = Origin(source: "dayone:A", modified: Moment(milliseconds: .max))
     #expect(try Entry(stored: Array(StoredJSON.text(entry).utf8)) == entry)
     #expect(throws: (any Error).self) { try Entry(stored: Array("{\"text\": ".utf8)) }
+    // What a list needs is the same in an outline, and nothing that stands between is taken for it.
+    entry.device = #"a "quoted\" [device}, \"#
+    let outline = try Entry(stored: Array(StoredJSON.text(entry).utf8), .outline)
+    #expect(outline.text == entry.text && outline.written == entry.written && outline.tags == entry.tags)
+    #expect(outline.isStarred && outline.isDeleted && outline.place == entry.place)
+    #expect(outline.device == "" && outline.weather == nil && outline.mood == nil)
   }
 }

@@ -34,7 +34,7 @@ extension Lanternly {
     presentation.shortNames = try store.shortNames()
     var isAny = false
     try page { show in
-      try store.forEachEntry(filter) { stored, _ in
+      try store.forEachEntry(filter, .outline) { stored, _ in
         isAny = true
         try show(presentation.line(stored))
       }

@@ -60,6 +60,35 @@ struct ByteSource: ~Copyable {
     }
   }
 
+  /// Passes over a value whose grammar is known to be whole, up to the comma or bracket behind it.
+  mutating func skipValue() throws(FileError) {
+    var depth = 0
+    while let byte = try peek() {
+      switch byte {
+      case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+      case UInt8(ascii: "}"), UInt8(ascii: "]"):
+        if depth == 0 { return }
+        depth -= 1
+      case UInt8(ascii: ","):
+        if depth == 0 { return }
+      case UInt8(ascii: "\""): try skipText()
+      default: break
+      }
+      _ = try next()
+    }
+  }
+
+  /// Goes on to the quote that ends a text.
+  private mutating func skipText() throws(FileError) {
+    _ = try next()
+    while true {
+      try readPlainText { _ in }
+      guard let byte = try peek(), byte != UInt8(ascii: "\"") else { return }
+      _ = try next()
+      if byte == UInt8(ascii: "\\") { _ = try next() }
+    }
+  }
+
   private static func plainCount(_ buffer: [UInt8], _ range: Range<Int>) -> Int {
     buffer.withUnsafeBufferPointer { bytes in
       var index = range.lowerBound

@@ -47,7 +47,10 @@ extension DiaryStore {
   }
 
   /// The same one by one, in the memory of one. `body` may use the rows, and not the store.
-  func forEachEntry(_ filter: EntryFilter = EntryFilter(), _ body: (StoredEntry, DiaryRows) throws -> Void) throws {
+  func forEachEntry(
+    _ filter: EntryFilter = EntryFilter(), _ detail: Entry.Detail = .whole,
+    _ body: (StoredEntry, DiaryRows) throws -> Void
+  ) throws {
     try read { rows in
       var count = 0
       // No clock is a day ahead of GMT or behind it.
@@ -60,7 +63,7 @@ extension DiaryStore {
         """)
       try statement.bind([since, until])
       try statement.forEach { row in
-        let entry = try Entry(stored: row.blob(1))
+        let entry = try Entry(stored: row.blob(1), detail)
         if filter.admits(entry) {
           count += 1
           var stored = StoredEntry(id: EntryID(row.text(0)), entry: entry)

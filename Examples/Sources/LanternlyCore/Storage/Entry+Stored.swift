@@ -3,11 +3,23 @@ import VirgaSQLite
 // Entries are read from their column by hand: all of a diary is read for a list or a search, and Foundation's decoder takes ten
 // times as long. What it writes is what `JSONEncoder` makes of the type.
 extension Entry {
-  init(stored bytes: [UInt8]) throws {
+  /// How much of an entry is wanted.
+  enum Detail {
+    /// What a line of a list shows, and what a search looks into.
+    case outline
+    case whole
+  }
+
+  private static let outline: Set<String> = [
+    "text", "written", "isStarred", "isDeleted", "tags", "place",
+  ]
+
+  init(stored bytes: [UInt8], _ detail: Detail = .whole) throws {
     self.init(text: "", written: Written(moment: .never, zone: "GMT"), edited: EditTimes(list: []))
     let reader = JSONReader(bytes)
     do {
       try reader.object { key in
+        if detail == .outline, let key, !Self.outline.contains(key) { return try reader.skipTrusted() }
         if try !take(key ?? "", from: reader) { try reader.skip() }
       }
     } catch is JSONReader.Failure {
