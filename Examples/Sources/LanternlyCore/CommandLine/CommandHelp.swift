@@ -112,7 +112,8 @@ extension Lanternly {
   /// The help that a command line asks for; `nil` if it asks for none.
   static func help(_ arguments: Arguments, _ texts: Texts) throws(UsageError) -> String? {
     if arguments.has("version") { return "lanternly \(version)" }
-    let topic = arguments.command == "help" ? arguments.words.first ?? "" : arguments.command
+    let isAsked = arguments.command == "help" && !arguments.has("help")
+    let topic = isAsked ? arguments.words.first ?? "" : arguments.command
     guard arguments.command == "help" || arguments.has("help") else { return nil }
     if topic.isEmpty { return texts(.help, spec(texts).commandList()) }
     guard let shape = CommandShape.all.first(where: { $0.name == topic }) else { throw .unknownCommand(topic) }
