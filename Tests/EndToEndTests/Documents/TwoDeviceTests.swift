@@ -7,7 +7,7 @@ import Testing
 
 /// A server in memory and on a free port, for one test. It ends with the value.
 final class EphemeralServer {
-  // static let program = ProcessInfo.processInfo.environment["VIRGA_PROGRAM"] ?? "virga"
+  //  static let program = ProcessInfo.processInfo.environment["VIRGA_PROGRAM"] ?? "virga"
   static let program = ProgramRun.path
   let address: String
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("devices-\(UUID().uuidString)")
