@@ -31,7 +31,9 @@ let package = Package(
       ],
       swiftSettings: strict),
     .executableTarget(name: "lanternly", dependencies: ["LanternlyCore"], swiftSettings: strict),
-    .executableTarget(name: "sample-export", dependencies: ["LanternlyCore"], swiftSettings: strict),
+    .executableTarget(
+      name: "sample-export",
+      dependencies: ["LanternlyCore", .product(name: "VirgaCommandLine", package: "virga")], swiftSettings: strict),
     .testTarget(
       name: "LanternlyTests",
       dependencies: ["LanternlyCore", "lanternly", "sample-export", .product(name: "virga", package: "virga")],

@@ -2,7 +2,7 @@ import VirgaAuth
 import VirgaCloudKit
 
 /// Why something with the account of a device failed.
-public struct DeviceAccountError: Error, Hashable, Sendable {
+public struct DeviceAccountError: Error, Hashable, Sendable, CustomStringConvertible {
   public enum Code: Hashable, Sendable {
     /// The code is wrong, used or too old.
     case wrongCode
@@ -34,6 +34,8 @@ public struct DeviceAccountError: Error, Hashable, Sendable {
     self.code = code
     self.message = message
   }
+
+  public var description: String { message }
 
   init(_ error: any Error) {
     switch error {

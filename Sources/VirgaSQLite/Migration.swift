@@ -12,11 +12,19 @@ public struct Migration: Sendable {
 }
 
 /// Why a database cannot be brought to the layout that a program knows.
-public enum MigrationError: Error, Hashable, Sendable {
+public enum MigrationError: Error, Hashable, Sendable, CustomStringConvertible {
   /// A later version of the program wrote it.
   case newerVersion(found: Int, known: Int)
   /// Another program wrote it.
   case foreign(applicationID: Int)
+
+  public var description: String {
+    switch self {
+    case .newerVersion(let found, let known):
+      "the database was written by a later version (layout \(found), this one knows \(known))"
+    case .foreign: "the database belongs to another program"
+    }
+  }
 }
 
 extension Connection {

@@ -1,7 +1,7 @@
 import CSQLite
 
 /// Why SQLite refused or failed.
-public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
   /// What a caller may act on.
   public enum Condition: Hashable, Sendable {
     /// Another connection holds the lock that is needed, for longer than the timeout.
@@ -67,7 +67,8 @@ public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
   /// `ENOSPC`, the same on Linux and on Apple's systems.
   private static let noSpaceLeft: Int32 = 28
 
-  public var description: String {
-    "SQLite: \(message) (code \(code))" + (sql.map { " in: \($0)" } ?? "")
-  }
+  /// What happened, for whoever uses the program. The statement says something only to those who write it.
+  public var description: String { "SQLite: \(message) (code \(code))" }
+
+  public var debugDescription: String { description + (sql.map { " in: \($0)" } ?? "") }
 }

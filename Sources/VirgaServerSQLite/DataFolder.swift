@@ -4,13 +4,15 @@ import VirgaServer
 
 /// The folder that a store lives in, locked so that no two processes share it.
 ///
-/// The lock file also remembers that the folder held a store: a database file that has gone since is then reported, and
-/// not replaced by an empty one.
+/// The lock file also remembers that the folder held a store, or that one was begun there: a database file that has gone
+/// or lost its bytes since is then reported, and not replaced by an empty one.
 final class DataFolder: Sendable {
   let path: String
   /// The lock file; negative once it was given back.
   private let lock: Atomic<Int32>
   private let heldStore: Bool
+  /// Whether a store was begun here and never finished: a database file without a byte is then left of that.
+  private let beganStore: Bool
 
   var databasePath: String { path + "/virga.sqlite" }
 
@@ -18,6 +20,7 @@ final class DataFolder: Sendable {
   static let restoring = "restoring"
 
   private static let mark = "holds a Virga store\n"
+  private static let beginning = "begins a Virga store\n"
 
   /// Creates the folder if it is missing, and locks it.
   init(_ path: String) throws(StoreError) {
@@ -30,6 +33,7 @@ final class DataFolder: Sendable {
     let count = pread(lock, &bytes, bytes.count, 0)
     let content = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
     heldStore = content.hasPrefix(Self.mark)
+    beganStore = content.hasPrefix(Self.beginning)
     self.lock = Atomic(lock)
     if flock(lock, LOCK_EX | LOCK_NB) != 0 {
       let isHeld = errno == EWOULDBLOCK
@@ -53,19 +57,34 @@ final class DataFolder: Sendable {
     if access("\(path)/\(Self.restoring)", F_OK) == 0 {
       throw .damaged("the restore into \(path) was cut off: empty the folder, then use virga restore again")
     }
-    guard heldStore else { return }
     var status = stat()
     if stat(databasePath, &status) != 0 {
-      throw .damaged("\(databasePath) is missing: restore it, or empty the folder to begin anew")
+      guard heldStore else { return }
+      throw .damaged("\(databasePath) is missing: \(Self.advice)")
     }
-    if status.st_size == 0 {
-      throw .damaged("\(databasePath) is empty: restore it, or empty the folder to begin anew")
+    guard status.st_size == 0 else { return }
+    // A store that is begun writes its first bytes before anything else, so what lies beside them is of another one.
+    var log = stat()
+    let hasLog = stat(databasePath + "-wal", &log) == 0 && log.st_size > 0
+    guard beganStore, !hasLog, access("\(path)/secret.key", F_OK) != 0, StoreCopy.places(in: path).isEmpty else {
+      throw .damaged("\(databasePath) is empty: \(Self.advice)")
     }
+  }
+
+  private static let advice = "put it back from a backup, or empty the folder to begin anew"
+
+  /// Notes that a database is about to be made, if there is none.
+  func noteBeginning() throws(StoreError) {
+    if access(databasePath, F_OK) != 0 { try note(Self.beginning) }
   }
 
   /// Notes that the folder holds a store now, and who uses it.
   func noteStore() throws(StoreError) {
-    let content = Self.mark + "process \(getpid())\n"
+    try note(Self.mark)
+  }
+
+  private func note(_ mark: String) throws(StoreError) {
+    let content = mark + "process \(getpid())\n"
     let file = lock.load(ordering: .acquiring)
     if ftruncate(file, 0) != 0 || pwrite(file, content, content.utf8.count, 0) != content.utf8.count {
       throw Self.failure("cannot write \(path)/lock")

@@ -59,6 +59,7 @@ public final class SQLiteStore: Store {
   public init(folder path: String, options: Options = Options()) throws {
     let folder = try DataFolder(path)
     try folder.checkFile()
+    try folder.noteBeginning()
     do {
       let connection = try Self.openWriter(folder)
       Self.makeShrinkable(connection, folder, options.note)

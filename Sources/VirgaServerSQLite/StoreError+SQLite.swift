@@ -4,8 +4,12 @@ import VirgaServer
 extension StoreError {
   /// What an error inside a transaction is for the caller: SQLite's become ours, all others stay.
   package static func translating(_ error: any Error) -> any Error {
-    guard let error = error as? SQLiteError else { return error }
-    return StoreError(error)
+    switch error {
+    case let error as SQLiteError: StoreError(error)
+    case MigrationError.newerVersion(let found, let known): StoreError.newerVersion(found: found, known: known)
+    case MigrationError.foreign: StoreError.damaged("the database belongs to another program")
+    default: error
+    }
   }
 
   init(_ error: SQLiteError) {
@@ -17,7 +21,7 @@ extension StoreError {
       case .syncFailed: .diskFailed("the disk did not keep what was written; restart once it is sound")
       case .ioFailed: .diskFailed("the disk failed: \(error.message)")
       case .readOnly, .cannotOpen: .unwritable("the database cannot be written: \(error.message)")
-      case .constraint, .other: .other(error.description)
+      case .constraint, .other: .other("the database refused what it was asked: \(error.message) (code \(error.code))")
       }
   }
 }

@@ -114,8 +114,10 @@ final class Writer {
   }
 
   /// What a job failed with whose writes were undone; the transaction goes on.
-  private struct FailedAlone: Error {
+  private struct FailedAlone: Error, CustomStringConvertible {
     let error: any Error
+
+    var description: String { "\(error)" }
   }
 
   /// Performs one job.

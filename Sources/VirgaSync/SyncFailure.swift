@@ -1,7 +1,7 @@
 package import VirgaModel
 
 /// Why a request or one item of it failed, as far as the engine acts on it differently.
-package struct SyncFailure: Error, Sendable {
+package struct SyncFailure: Error, Sendable, CustomStringConvertible {
   package enum Kind: String, Hashable, Sendable {
     /// The network, or a service that is busy or restricts its callers: the same again later, and nothing else now.
     case unreachable
@@ -78,6 +78,8 @@ package struct SyncFailure: Error, Sendable {
     self.init(.partial, retryAfter: items.compactMap(\.failure.retryAfter).max())
     self.items = items
   }
+
+  package var description: String { underlying.map { "\($0)" } ?? "the sync failed" }
 
   /// Whether a pending change that failed so stays pending.
   package var isRetryable: Bool {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import VirgaCommandLine
 
@@ -109,33 +110,4 @@ import VirgaCommandLine
     let end = try run.run(path, ["-n", script])
     #expect(end.code == 0 && end.errors.isEmpty, "\(end)")
   }
-}
-
-/// zsh completes only in a terminal: this one opens one, types, and prints what the completion system was given.
-enum ZshDriver {
-  static let text = #"""
-    zmodload zsh/zpty
-    zpty shell zsh -f -i
-    note() { zpty -w shell "$1" }
-    note "PROMPT= PS2= RPROMPT= ; stty -echo; unsetopt zle_bracketed_paste 2>/dev/null; cd '$1'"
-    note "fpath=('$1' \$fpath); autoload -Uz compinit; compinit -u -D"
-    note "zstyle ':completion:*' completer _complete"
-    note "compadd() {
-      local -a __found
-      if [[ \${@[1,(i)(-|--)]} != *-[OAD]* ]]; then
-        builtin compadd -O __found \"\$@\"
-        print -rl -- \"\${__found[@]/#/offer:}\" >> '$1/offers'
-      fi
-      builtin compadd \"\$@\"
-    }"
-    note "try() { zle complete-word; print -r -- ov''er }; zle -N try; bindkey '^I' try"
-    # Only once the shell reads keys, and not lines, does it see them all.
-    note "zle-line-init() { print -r -- re''ady }; zle -N zle-line-init"
-    zpty -r -m shell seen '*ready*' || exit 1
-    zpty -w -n shell "$2"$'\t'
-    zpty -r -m shell seen '*over*' || exit 1
-    zpty -d shell
-    [[ -f $1/offers ]] && sed -n 's/^offer://p' "$1/offers"
-    exit 0
-    """#
 }

@@ -14,7 +14,8 @@ import VirgaCommandLine
     (100, 100, 65, 79, "Saving  [##############################]  100%  100 records / 100 records  1:05"),
     // More than was thought at first.
     (120, 100, 3_700, 79, "Saving  [###########################]  100%  120 records / 120 records  1:01:40"),
-    (7, nil, 5, 79, "Saving  7 records  0:05"), (7, 0, 5, 79, "Saving  7 records / 7 records  0:05"),
+    (7, nil, 5, 79, "Saving  7 records  0:05"), (0, nil, 5, 79, "Saving  0:05"),
+    (7, 0, 5, 79, "Saving  7 records / 7 records  0:05"),
     // Where the bar has no room, it is left out; then the line is cut.
     (50, 100, 10, 50, "Saving   50%  50 records / 100 records  -0:10"), (50, 100, 10, 12, "Saving   50%"),
     (50, 100, 10, 0, ""),
@@ -25,7 +26,7 @@ import VirgaCommandLine
   }
 
   @Test(arguments: [
-    (0 as Int64, "0 B"), (999, "999 B"), (1_000, "1.0 kB"), (12_345, "12.3 kB"), (999_999, "999.9 kB"),
+    (1 as Int64, "1 B"), (999, "999 B"), (1_000, "1.0 kB"), (12_345, "12.3 kB"), (999_999, "999.9 kB"),
     (1_000_000, "1.0 MB"), (2_600_000_000, "2.6 GB"), (5_000_000_000_000, "5.0 TB"),
   ])
   func bytesAreShort(count: Int64, text: String) {

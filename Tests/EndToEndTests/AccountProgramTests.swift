@@ -94,7 +94,7 @@ import VirgaAuth
     let joined = try await ProgramRun.run(server.account("join", code, "--json", home: "laptop"))
     _ = await inviting.end()
     let device = try JSONDecoder().decode(AccountMessages.Enrolled.self, from: Data(joined.output.utf8)).device
-    #expect(try await ProgramRun.run(server.account("remove", device.rawValue, home: "phone")).code == 0)
+    #expect(try await ProgramRun.run(server.account("remove", device.rawValue, "--yes", home: "phone")).code == 0)
 
     let refused = try await ProgramRun.run(server.account("show", home: "laptop"))
     #expect(refused.code == 77)
@@ -111,7 +111,7 @@ import VirgaAuth
     let server = try await ServerProcess()
     let end = try await ProgramRun.run(server.account("remove", "nobody", home: "phone"))
     #expect(end.code == 1)
-    #expect(end.errors.contains("account has no such device"))
+    #expect(end.errors.contains("there is no device nobody (see virga account devices)"))
   }
 
   @Test func wrongCodeIsRefused() async throws {

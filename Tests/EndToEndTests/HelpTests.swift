@@ -5,12 +5,14 @@ import Testing
   static let commands = [
     "serve", "account show", "account invite", "account join", "account new", "account devices", "account remove",
     "account approve", "account accept", "account token", "account reset-keys", "schema export", "schema import",
-    "schema validate", "schema diff", "schema deploy", "schema reset", "records get", "records query",
+    "schema validate", "schema diff", "schema deploy", "schema reset", "records list", "records get", "records query",
+    "records changes",
     "records put", "records delete", "records history", "records restore", "zones list", "zones create", "zones delete",
+    "containers list",
     "stats", "backup", "restore",
     "tokens list", "tokens create", "tokens revoke", "keys list", "keys add", "keys remove", "users list",
     "users roles", "operator token", "faults show", "faults set", "faults clear", "export",
-    "import", "erase",
+    "import", "erase", "completion", "manual", "version",
   ]
 
   @Test(arguments: commands) func helpNamesUseOptionsExamplesAndExitCodes(command: String) async throws {
@@ -24,11 +26,23 @@ import Testing
 
   @Test func theHelpNamesEveryCommand() async throws {
     let all = try await ProgramRun.run(["help"]).output
+    var groups: Set<String> = []
     for command in Self.commands {
-      let words = command.split(separator: " ")
-      #expect(all.contains("  \(command)") || all.contains("  \(words[0]) ") && words[0] != "account", "\(command)")
+      let words = command.split(separator: " ").map(String.init)
+      #expect(all.contains("  \(words[0]) "), "\(command)")
+      if words.count > 1 { groups.insert(words[0]) }
+      #expect(all.contains("\(words.last ?? "")"), "\(command)")
+    }
+    for group in groups {
+      let end = try await ProgramRun.run([group, "--help"])
+      for command in Self.commands where command.hasPrefix("\(group) ") {
+        #expect(end.output.contains("  \(command) "), "\(command)")
+      }
+      #expect(try await ProgramRun.run([group]).code == 64)
+      #expect(try await ProgramRun.run([group, "nonsense"]).errors.contains("unknown command nonsense"))
     }
     #expect(try await ProgramRun.run(["help", "serve"]).output.contains("Usage: virga serve"))
+    #expect(all.split(separator: "\n").allSatisfy { $0.count <= 100 })
   }
 
   @Test(arguments: commands) func anUnknownOptionIsNamedWithTheHelpToReadOn(command: String) async throws {

@@ -16,6 +16,12 @@ import VirgaWire
     return try JSONDecoder().decode(Value.self, from: Data(end.output.utf8))
   }
 
+  /// The objects of a list: one on each line.
+  private func lines<Value: Decodable>(_ end: ProgramRun.End) throws -> [Value] {
+    #expect(end.code == 0, "\(end.errors)")
+    return try end.output.split(separator: "\n").map { try JSONDecoder().decode(Value.self, from: Data($0.utf8)) }
+  }
+
   @Test func tokensAreMadeListedAndRevoked() async throws {
     let server = try await ServerProcess()
     let made: OperatorMessages.Token = try decoded(
@@ -29,9 +35,9 @@ import VirgaWire
     let path = "/database/1/iCloud.a/development/public/records/lookup?ckAPIToken=\(token)"
     let body = Array(#"{"records":[]}"#.utf8)
     #expect(try connection.request(requestBytes("POST", path, body: body)).status == 200)
-    #expect(try await run(server, "tokens", "revoke", made.id).code == 0)
+    #expect(try await run(server, "tokens", "revoke", made.id, "--yes").code == 0)
     #expect(try connection.request(requestBytes("POST", path, body: body)).status == 401)
-    let again = try await run(server, "tokens", "revoke", made.id)
+    let again = try await run(server, "tokens", "revoke", made.id, "--yes")
     #expect(again.code == 1 && again.errors.contains("there is no API token"))
     let wrong = try await run(server, "tokens", "create", "--container", "iCloud.a", "--callback", "ftp://x")
     #expect(wrong.code == 1 && wrong.errors.contains("callback begins with https://"))
@@ -57,14 +63,14 @@ import VirgaWire
     #expect(try connection.request(request).status == 200)
     #expect(
       try await run(server, "keys", "list").output == "\(added.id)  iCloud.a  development  \(added.user)  public.pem\n")
-    #expect(try await run(server, "keys", "remove", added.id).code == 0)
+    #expect(try await run(server, "keys", "remove", added.id, "--yes").code == 0)
     #expect(try connection.request(request).status == 401)
   }
 
   @Test func usersAreListed() async throws {
     let server = try await ServerProcess()
     _ = try await ProgramRun.run(server.account("show", "--name", "phone", home: "phone"))
-    let accounts: [OperatorMessages.Account] = try decoded(try await run(server, "users", "list", "--json"))
+    let accounts: [OperatorMessages.Account] = try lines(try await run(server, "users", "list", "--json"))
     #expect(accounts.flatMap { $0.devices.map(\.name) }.contains("phone"))
     #expect(try await run(server, "users", "list").output.contains("  phone\n"))
   }
@@ -135,7 +141,7 @@ import VirgaWire
     let server = try await ServerProcess()
     _ = try await ProgramRun.run(server.account("show", "--name", "phone", home: "phone"))
     let account = try #require(
-      (try decoded(try await run(server, "users", "list", "--json")) as [OperatorMessages.Account]).first)
+      (try lines(try await run(server, "users", "list", "--json")) as [OperatorMessages.Account]).first)
     let file = server.folder.path + "/roles.ckdb"
     let schema = "DEFINE SCHEMA CREATE ROLE Editor; CREATE ROLE Reader;"
     try Data(schema.utf8).write(to: URL(fileURLWithPath: file))
@@ -171,8 +177,8 @@ import VirgaWire
       return try connection.request(requestBytes("POST", path, body: Array("{}".utf8))).status
     }
     #expect(try status(old.apiToken, old.webAuthToken) == 200)
-    let listed: [OperatorMessages.Token] = try decoded(try await run(server, "tokens", "list", "--json"))
-    #expect(try await run(server, "tokens", "revoke", try #require(listed.first).id).code == 0)
+    let listed: [OperatorMessages.Token] = try lines(try await run(server, "tokens", "list", "--json"))
+    #expect(try await run(server, "tokens", "revoke", try #require(listed.first).id, "--yes").code == 0)
     let new = try await tokens()
     #expect(new.apiToken != old.apiToken)
     #expect(try status(new.apiToken, new.webAuthToken) == 200)

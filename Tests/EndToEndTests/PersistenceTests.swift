@@ -64,7 +64,7 @@ import Testing
       try await WebService(server, home: "phone"), try await WebService(server, home: "laptop")
     )
     #expect(try laptop.call("zones/list").status == 200)
-    #expect(try await ProgramRun.run(server.account("remove", device, home: "phone")).code == 0)
+    #expect(try await ProgramRun.run(server.account("remove", device, "--yes", home: "phone")).code == 0)
     let refused = try laptop.call("zones/list")
     #expect(refused.status == 421)
     #expect(refused.json["serverErrorCode"] as? String == "AUTHENTICATION_REQUIRED")

@@ -76,7 +76,7 @@ import VirgaCloudKit
     // A removed device leaves keys behind as well.
     let devices = try await ProgramRun.run(server.account("devices", home: "phone"))
     let id = try #require(devices.output.firstMatch(of: /([0-9a-f]{32}) .* laptop/)?.output.1)
-    #expect(try await ProgramRun.run(server.account("remove", String(id), home: "phone")).code == 0)
+    #expect(try await ProgramRun.run(server.account("remove", String(id), "--yes", home: "phone")).code == 0)
     let later = container("phone", server)
     let last = CKRecord(recordType: "Entry", recordID: CKRecord.ID(recordName: "two", zoneID: zone.zoneID))
     last.encryptedValues["text"] = Self.secrets[2]

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 import VirgaSQLite
 
@@ -20,11 +21,30 @@ import VirgaSQLite
     #expect(fastest < .seconds(1))
   }
 
-  @Test(arguments: [SIGTERM, SIGINT]) func signalEndsItWithSuccess(signal: Int32) async throws {
+  @Test(arguments: [(SIGTERM, "SIGTERM"), (SIGINT, "SIGINT"), (SIGHUP, "SIGHUP")])
+  func signalEndsItWithSuccess(signal: Int32, name: String) async throws {
     let server = try await ServerProcess()
     let end = await server.terminate(signal)
     #expect(end.code == 0)
-    #expect(end.errors == "\(signal == SIGINT ? "SIGINT" : "SIGTERM"): finishing what is under way\n")
+    #expect(end.errors == "\(name): finishing what is under way\n")
+  }
+
+  /// As `nohup` starts a program: the end of the terminal is not its end.
+  @Test func whoIgnoresTheEndOfATerminalGoesOn() async throws {
+    let folder = try TemporaryFolder()
+    let line = #"trap "" HUP; exec "$0" serve --port 0 --data "$1""#
+    let run = try ProgramRun(["-c", line, ProgramRun.path, folder.path + "/data"], program: "/bin/sh")
+    let port = try await run.printed { text in
+      text.firstMatch(of: /http:\/\/127.0.0.1:([0-9]+)\n/).flatMap { UInt16($0.output.1) }
+    }
+    run.signal(SIGHUP)
+    for _ in 1...3 {
+      let answer = try RawConnection(port: port).request(requestBytes("GET", "/healthz"))
+      #expect(answer.status == 200)
+    }
+    run.signal(SIGTERM)
+    let end = await run.end()
+    #expect(end.code == 0 && end.errors == "SIGTERM: finishing what is under way\n")
   }
 
   /// As `timeout` sends them: to the process, and at once to its group.

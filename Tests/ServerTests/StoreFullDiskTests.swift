@@ -1,33 +1,9 @@
-import Glibc
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaSQLite
 import VirgaServer
 import VirgaServerSQLite
-
-/// A disk of a few megabytes in memory, for tests that fill it; it needs the right to mount.
-final class SmallDisk: Sendable {
-  let folder = TemporaryFolder()
-  var path: String { folder.path }
-
-  init?(megabytes: Int) {
-    if mount("tmpfs", folder.path, "tmpfs", 0, "size=\(megabytes)m") != 0 { return nil }
-  }
-
-  deinit { umount2(folder.path, Int32(MNT_DETACH)) }
-
-  static let isAvailable = SmallDisk(megabytes: 1) != nil
-
-  /// Takes all the space that is left.
-  func fill() {
-    let file = open(path + "/ballast", O_RDWR | O_CREAT, 0o600)
-    let block = [UInt8](repeating: 1, count: 4_096)
-    while write(file, block, block.count) == block.count {}
-    close(file)
-  }
-
-  func makeRoom() { unlink(path + "/ballast") }
-}
 
 @Suite(.enabled(if: SmallDisk.isAvailable, "mounting a small disk needs root"))
 struct StoreFullDiskTests {

@@ -8,6 +8,8 @@ package struct PseudoTerminal: Sendable {
 
   package let screen: Int32
   package let program: Int32
+  /// Where a program opens its end.
+  package let path: String
 
   package init(columns: UInt16) throws {
     // Linux's own numbers of TIOCSPTLCK and TIOCGPTN, which Swift does not import: unlocked, and told its number.
@@ -17,7 +19,8 @@ package struct PseudoTerminal: Sendable {
     guard screen >= 0, ioctl(screen, unlock, &zero) == 0, ioctl(screen, tell, &number) == 0 else {
       throw Failure(code: errno)
     }
-    program = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    path = "/dev/pts/\(number)"
+    program = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
     guard program >= 0 else { throw Failure(code: errno) }
     var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
     _ = ioctl(program, UInt(TIOCSWINSZ), &size)

@@ -27,6 +27,24 @@ import Testing
     }
   }
 
+  /// What is printed of an error is its description; without one it would be the name of a type. Those without a content only
+  /// end a loop, and are caught outside of it.
+  @Test func everyErrorSaysWhatHappened() {
+    for file in shipped {
+      let code = SourceTree.code(of: file).map(\.text).joined(separator: "\n")
+      for match in code.matches(of: /(?:struct|enum|class) (\w+): ([^{\n]*)\{(?!\})/) {
+        let conformances = match.output.2.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+        guard conformances.contains(where: { ["Error", "CustomNSError", "LocalizedError"].contains($0) }) else {
+          continue
+        }
+        let isDescribed =
+          conformances.contains("CustomStringConvertible")
+          || code.contains("extension \(match.output.1): CustomStringConvertible")
+        #expect(isDescribed, "\(file.path): \(match.output.1) has no description")
+      }
+    }
+  }
+
   @Test func librariesSpawnNoBareTasks() {
     for file in SourceTree.files(below: "Sources") where !file.path.hasPrefix("Sources/virga/") {
       for (line, text) in SourceTree.code(of: file)

@@ -1,4 +1,5 @@
 import Foundation
+import VirgaCommandLine
 
 // sample-export FOLDER [ENTRIES [PICTURE-SIZE [SEED]]]
 let words = CommandLine.arguments.dropFirst()
@@ -13,6 +14,6 @@ let export = SampleExport(
 do {
   try export.write(to: folder)
 } catch {
-  FileHandle.standardError.write(Data("sample-export: \(error)\n".utf8))
+  FileHandle.standardError.write(Data("sample-export: \(plainText(of: error))\n".utf8))
   exit(1)
 }

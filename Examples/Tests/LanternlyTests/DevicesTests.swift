@@ -305,7 +305,7 @@ struct DevicesTests {
     try fleet.lanternly("laptop", "sync")
     let devices = try fleet.virga("phone", "account", "devices").output.split(separator: "\n")
     let laptop = try #require(devices.first { $0.contains("laptop") }?.split(separator: " ").first)
-    #expect(try fleet.virga("phone", "account", "remove", String(laptop)).code == 0)
+    #expect(try fleet.virga("phone", "account", "remove", String(laptop), "--yes").code == 0)
     try fleet.lanternly("laptop", "new", "--text", "of the laptop")
     for _ in 0..<2 {
       let result = try fleet.lanternly("laptop", "sync")

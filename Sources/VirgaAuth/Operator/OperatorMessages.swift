@@ -23,6 +23,31 @@ package enum OperatorMessages {
     }
   }
 
+  /// One of the answer to `GET containers`.
+  package struct Container: Codable, Hashable, Sendable {
+    package struct Part: Codable, Hashable, Sendable {
+      package var environment: VirgaModel.Environment
+      /// How many private databases there are.
+      package var users: Int
+      package var hasPublicData: Bool
+
+      package init(environment: VirgaModel.Environment, users: Int, hasPublicData: Bool) {
+        self.environment = environment
+        self.users = users
+        self.hasPublicData = hasPublicData
+      }
+    }
+
+    package var container: ContainerID
+    /// Those in which something is kept.
+    package var environments: [Part]
+
+    package init(container: ContainerID, environments: [Part]) {
+      self.container = container
+      self.environments = environments
+    }
+  }
+
   /// `POST tokens/create`.
   package struct TokenRequest: Codable, Hashable, Sendable {
     package var container: ContainerID

@@ -10,8 +10,10 @@ struct ConvertedValue {
   private var dates: [Double] = []
 
   /// Why a field cannot hold something.
-  struct Refusal: Error {
+  struct Refusal: Error, CustomStringConvertible {
     var text: String
+
+    var description: String { text }
   }
 }
 

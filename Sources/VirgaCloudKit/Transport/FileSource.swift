@@ -6,7 +6,11 @@ import VirgaAuth
 /// One user at a time: whoever saves hands it to the transport and waits for the answer.
 package final class FileSource: @unchecked Sendable {
   // Unchecked because the hand-over between the two is ordered by the transport's queue and continuation.
-  package enum Failure: Error, Hashable { case notFound, modified }
+  package enum Failure: Error, Hashable, CustomStringConvertible {
+    case notFound, modified
+
+    package var description: String { self == .notFound ? "the file cannot be read" : "the file has changed" }
+  }
 
   /// What tells that a file is still the same, and has the same bytes.
   struct Version: Hashable, Sendable {

@@ -59,7 +59,7 @@ package struct TransportResponse: Sendable {
 }
 
 /// Why no answer came.
-package enum TransportError: Error, Hashable, Sendable {
+package enum TransportError: Error, Hashable, Sendable, CustomStringConvertible {
   /// No connection: no route, no such host, nobody listens.
   case unreachable(String)
   /// There is somebody at that address, but no secure connection.
@@ -75,16 +75,27 @@ package enum TransportError: Error, Hashable, Sendable {
   case file(String)
   /// There is no space left for a file.
   case diskFull(String)
+
+  package var description: String {
+    switch self {
+    case .unreachable(let text), .failed(let text), .responseLost(let text), .file(let text), .diskFull(let text): text
+    case .insecure(let failure): failure.text
+    case .tooLarge: "the answer is too large"
+    case .cancelled: "cancelled"
+    }
+  }
 }
 
 /// Why there is no secure connection. The texts are libcurl's.
-package enum TLSFailure: Error, Hashable, Sendable {
+package enum TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
   /// Nobody whom this device trusts vouches for the certificate, or it is another server's, or too old.
   case untrusted(String)
   /// What answers does not speak TLS, or no version or cipher that both know.
   case failed(String)
   /// The file of certificates that was named cannot be read.
   case certificateFileUnusable(String)
+
+  package var description: String { text }
 
   package var text: String {
     switch self {

@@ -24,9 +24,9 @@ public struct ProgressLine: Hashable, Sendable {
   /// The line, no wider than the terminal.
   /// - Parameter elapsed: How long the work has taken so far.
   public func text(elapsed: Duration, width: Int) -> String {
-    let counts = total.map { "\(amount(done)) / \(amount(max($0, done)))" } ?? amount(done)
+    let counts = total.map { "\(amount(done)) / \(amount(max($0, done)))" } ?? (done > 0 ? amount(done) : "")
     let time = remaining(after: elapsed).map { "-" + Self.clock($0) } ?? Self.clock(elapsed)
-    guard let part else { return Self.fit([label, counts, time], width) }
+    guard let part else { return Self.fit([label, counts, time].filter { !$0.isEmpty }, width) }
     let percent = "\(part / 10)%"
     let percentText = String(repeating: " ", count: max(0, 4 - percent.count)) + percent
     let room = width - [label, percentText, counts, time].reduce(0) { $0 + $1.count + 2 } - 2

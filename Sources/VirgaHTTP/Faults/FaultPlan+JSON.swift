@@ -262,7 +262,11 @@ private struct PlanReader {
 
 /// What may be said of an effect besides its name.
 private struct Details {
-  struct Misplaced: Error { var key: String }
+  struct Misplaced: Error, CustomStringConvertible {
+    var key: String
+
+    var description: String { "\(key) is of no use here" }
+  }
 
   var reason: String?
   var retryAfter: Int?

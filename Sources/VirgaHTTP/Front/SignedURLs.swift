@@ -9,10 +9,12 @@ struct SignedURLs: URLMaker {
   let base: String
   let secrets: ServerSecrets
 
-  enum Objection: Error, Hashable {
+  enum Objection: Error, Hashable, CustomStringConvertible {
     /// Not signed by this server for this use.
     case forged
     case expired
+
+    var description: String { self == .expired ? "the address has expired" : "the address is none of this server's" }
   }
 
   // MARK: Uploads

@@ -26,6 +26,7 @@ package final class OperatorRoutes: Sendable {
       case ("GET", "keys"): return try .message(await keys(request))
       case ("POST", "keys/add"): return try .message(await addKey(request))
       case ("POST", "keys/remove"): return try .message(await removeKey(request))
+      case ("GET", "containers"): return try .message(await containers())
       case ("GET", "users"): return try .message(await users(request))
       default: throw ServiceError(.notFound, "\(request.head.method) \(request.head.path) is not a call of this server")
       }
@@ -125,6 +126,27 @@ package final class OperatorRoutes: Sendable {
     OperatorMessages.Key(
       id: key.id, container: key.container, environment: key.environment, name: key.name, created: key.created,
       user: authenticator.user(of: key.account, in: key.container))
+  }
+
+  // MARK: Containers
+
+  /// All containers of which something is kept, by name.
+  private func containers() async throws(ServiceError) -> [OperatorMessages.Container] {
+    let (databases, named) = try await authenticator.read { [credentials] transaction in
+      let tokens = try credentials.tokens(of: nil, in: transaction).map(\.token.container)
+      let keys = try credentials.keys(of: nil, in: transaction).map(\.container)
+      return (try transaction.databases().map(\.key), tokens + keys)
+    }
+    return Set(databases.map(\.container) + named).sorted().map { container in
+      let parts = VirgaModel.Environment.allCases.compactMap { environment -> OperatorMessages.Container.Part? in
+        let own = databases.filter { $0.container == container && $0.environment == environment }
+        guard !own.isEmpty else { return nil }
+        return .init(
+          environment: environment, users: own.count { $0.owner != nil },
+          hasPublicData: own.contains { $0.owner == nil })
+      }
+      return OperatorMessages.Container(container: container, environments: parts)
+    }
   }
 
   // MARK: Users

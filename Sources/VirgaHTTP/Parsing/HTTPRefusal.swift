@@ -1,7 +1,7 @@
 /// Why a request is not taken as far as its handler: the status to answer with and a fixed sentence that says why.
 ///
 /// The connection is closed after such an answer, as nobody can tell where the next request would begin.
-public struct HTTPRefusal: Error, Sendable, Hashable {
+public struct HTTPRefusal: Error, Sendable, Hashable, CustomStringConvertible {
   public var status: Int
   public var reason: String
   /// Whether it is the body of a file that streams to the disk.
@@ -11,6 +11,8 @@ public struct HTTPRefusal: Error, Sendable, Hashable {
     self.status = status
     self.reason = reason
   }
+
+  public var description: String { "\(status) \(reason)" }
 
   static func badRequest(_ reason: String) -> HTTPRefusal { HTTPRefusal(status: 400, reason: reason) }
 

@@ -14,7 +14,7 @@ package struct SchemaPosition: Hashable, Comparable, Sendable {
 }
 
 /// One error in a schema's text.
-package struct SchemaDiagnostic: Error, Hashable, Sendable {
+package struct SchemaDiagnostic: Error, Hashable, Sendable, CustomStringConvertible {
   package enum Kind: Hashable, Sendable {
     /// Characters that are no part of the language.
     case lexical(String)
@@ -31,6 +31,8 @@ package struct SchemaDiagnostic: Error, Hashable, Sendable {
     self.kind = kind
     self.position = position
   }
+
+  package var description: String { "\(position.line):\(position.column): \(message)" }
 
   /// The error as `cktool` words it, so that scripts which look for its shape find it; an error of meaning is one line.
   package var message: String {
@@ -51,6 +53,6 @@ package struct SchemaErrors: Error, Hashable, Sendable, CustomStringConvertible 
   package var diagnostics: [SchemaDiagnostic]
 
   package var description: String {
-    diagnostics.map { "\($0.position.line):\($0.position.column): \($0.message)" }.joined(separator: "\n")
+    diagnostics.map(\.description).joined(separator: "\n")
   }
 }

@@ -25,8 +25,10 @@ public protocol LaterOperations: Sendable {
 
 /// A call cannot be performed as it was prepared. What it wrote must not be kept; call again with a context that is not
 /// prepared.
-public struct PreparationFailed: Error {
+public struct PreparationFailed: Error, CustomStringConvertible {
   public init() {}
+
+  public var description: String { "what was worked out before the call does not fit any more" }
 }
 
 /// What of a call is worked out before it is performed.

@@ -42,7 +42,7 @@ extension Store {
 }
 
 /// What can go wrong below the rules.
-public enum StoreError: Error, Hashable, Sendable {
+public enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
   /// No space is left; the write was undone.
   case full(String)
   /// The disk failed to read, write or keep something; the write was undone.
@@ -59,11 +59,24 @@ public enum StoreError: Error, Hashable, Sendable {
   case busy(String)
   case closed
   case other(String)
+
+  public var description: String {
+    switch self {
+    case .full(let text), .diskFailed(let text), .damaged(let text), .inUse(let text), .unwritable(let text),
+      .busy(let text), .other(let text):
+      text
+    case .newerVersion(let found, let known):
+      "the data were written by a newer version (layout \(found), this one knows \(known))"
+    case .closed: "the store is closed"
+    }
+  }
 }
 
 /// A record was to be put as new, and there is a version of it, maybe a deleted one.
-public struct RecordExists: Error {
+public struct RecordExists: Error, CustomStringConvertible {
   public init() {}
+
+  public var description: String { "the record is there already" }
 }
 
 /// Reads of one snapshot. Every verb may throw; once it does the body should let the error through, and the caller of

@@ -7,16 +7,19 @@ import VirgaSQLite
 package enum StoreBackup {
   /// Writes the database as it stands at one moment into a new file, without what was deleted.
   package static func copyDatabase(from folder: String, to path: String) throws {
-    do throws(SQLiteError) {
+    do {
       let connection = try Connection(path: folder + "/virga.sqlite", access: .readOnly, busyTimeout: .seconds(60))
+      try connection.checkLayout(applicationID: Layout.applicationID, known: Layout.migrations.count)
       try connection.run("VACUUM INTO ?", path)
-    } catch {
+    } catch let error as SQLiteError {
       switch error.condition {
       case .full: throw StoreError.full("no space is left for \(path)")
       case .corrupt, .notADatabase: throw StoreError.damaged("\(folder)/virga.sqlite is damaged: \(error.message)")
       case .cannotOpen: throw StoreError.unwritable("\(folder)/virga.sqlite or \(path) cannot be opened")
-      default: throw StoreError.other(error.message)
+      default: throw StoreError(error)
       }
+    } catch {
+      throw StoreError.translating(error)
     }
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { throw StoreError.unwritable("\(path) cannot be opened") }
@@ -28,10 +31,14 @@ package enum StoreBackup {
 
   /// What a database says of its assets: their checksums, and whether a record claims them.
   package static func assets(ofDatabase path: String) throws -> [(checksum: String, isClaimed: Bool)] {
-    let connection = try Connection(path: path, access: .readOnly)
-    return try connection.query(
-      "SELECT checksum, EXISTS (SELECT 1 FROM claim c WHERE c.checksum = a.checksum) FROM asset a ORDER BY checksum"
-    ) { ($0.text(0), $0.bool(1)) }
+    do {
+      let connection = try Connection(path: path, access: .readOnly)
+      return try connection.query(
+        "SELECT checksum, EXISTS (SELECT 1 FROM claim c WHERE c.checksum = a.checksum) FROM asset a ORDER BY checksum"
+      ) { ($0.text(0), $0.bool(1)) }
+    } catch {
+      throw StoreError.translating(error)
+    }
   }
 
   /// The entities of some kinds, in the order of kind and key.

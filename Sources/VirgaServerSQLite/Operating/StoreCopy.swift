@@ -11,6 +11,9 @@ package struct StoreCopy {
   private let target: String
   private let database: String
 
+  /// Whether the target was made for the copy.
+  private let isMade: Bool
+
   /// Begins a copy.
   /// - Parameter isRestored: Whether the copy becomes the folder of a server. It then is none until `finishRestoring`.
   /// - Throws: `.unwritable` unless the target is missing or empty.
@@ -22,6 +25,7 @@ package struct StoreCopy {
     }
     self.source = source
     self.target = target
+    isMade = access(target, F_OK) != 0
     let place = isRestored ? "\(target)/\(DataFolder.restoring)" : target
     database = "\(place)/virga.sqlite"
     do {
@@ -35,10 +39,30 @@ package struct StoreCopy {
     }
   }
 
-  /// Links the files that are there, or copies them where the folders are on two file systems.
-  package func copyFiles() throws {
-    for place in Self.places(in: source) { try copyFile(place) }
+  /// Takes back what was copied so far, so that nobody takes a part for the whole.
+  package func discard() {
+    let files = FileManager.default
+    if isMade {
+      try? files.removeItem(atPath: target)
+    } else {
+      for name in (try? files.contentsOfDirectory(atPath: target)) ?? [] {
+        try? files.removeItem(atPath: "\(target)/\(name)")
+      }
+    }
   }
+
+  /// Links the files that are there, or copies them where the folders are on two file systems.
+  /// - Parameter progress: Is told how many files are done, of how many.
+  package func copyFiles(progress: (Int, Int) -> Void = { _, _ in }) throws {
+    let places = Self.places(in: source)
+    for (index, place) in places.enumerated() {
+      try copyFile(place)
+      progress(index + 1, places.count)
+    }
+  }
+
+  /// Where the copy of the database is written.
+  package var databasePath: String { database }
 
   package func copyDatabase() throws { try StoreBackup.copyDatabase(from: source, to: database) }
 
@@ -106,8 +130,9 @@ package struct StoreCopy {
     let place = restoringFolder(in: folder)
     // All that is in the files is on the disk before they are a server's.
     sync()
-    guard rename("\(place)/virga.sqlite", "\(folder)/virga.sqlite") == 0, unlink("\(place)/lock") == 0,
-      rmdir(place) == 0
+    // The lock comes along: it remembers that the folder holds a store.
+    guard rename("\(place)/virga.sqlite", "\(folder)/virga.sqlite") == 0,
+      rename("\(place)/lock", "\(folder)/lock") == 0, rmdir(place) == 0
     else { throw StoreError.unwritable("\(place) cannot be moved into \(folder)") }
     sync()
   }

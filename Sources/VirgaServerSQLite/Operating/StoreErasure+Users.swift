@@ -24,7 +24,9 @@ extension StoreErasure {
   /// - Throws: `StoreError` for what SQLite says.
   static func reading<Value>(_ folder: String, _ body: (Connection) throws -> Value) throws -> Value {
     do {
-      return try body(try Connection(path: folder + "/virga.sqlite", access: .readOnly))
+      let connection = try Connection(path: folder + "/virga.sqlite", access: .readOnly)
+      try connection.checkLayout(applicationID: Layout.applicationID, known: Layout.migrations.count)
+      return try body(connection)
     } catch {
       throw StoreError.translating(error)
     }

@@ -28,21 +28,22 @@ package enum StoreErasure {
   }
 
   package static func census(folder: String) throws -> Census {
-    let connection = try Connection(path: folder + "/virga.sqlite", access: .readOnly)
-    let containers = try connection.query(
-      """
-      SELECT container FROM database
-      UNION SELECT substr(owner, 1, instr(owner, '/') - 1) FROM entity
-        WHERE kind IN ('subscription', 'pushToken') AND instr(owner, '/') > 1
-      ORDER BY 1
-      """
-    ) { $0.text(0) }
-    var accounts: [String: Set<String>] = [:]
-    _ = try connection.query("SELECT key FROM entity WHERE kind = 'account'") { accounts[$0.text(0)] = [] }
-    _ = try connection.query("SELECT owner, key FROM entity WHERE kind = 'device'") {
-      accounts[$0.text(0), default: []].insert($0.text(1))
+    try reading(folder) { connection in
+      let containers = try connection.query(
+        """
+        SELECT container FROM database
+        UNION SELECT substr(owner, 1, instr(owner, '/') - 1) FROM entity
+          WHERE kind IN ('subscription', 'pushToken') AND instr(owner, '/') > 1
+        ORDER BY 1
+        """
+      ) { $0.text(0) }
+      var accounts: [String: Set<String>] = [:]
+      _ = try connection.query("SELECT key FROM entity WHERE kind = 'account'") { accounts[$0.text(0)] = [] }
+      _ = try connection.query("SELECT owner, key FROM entity WHERE kind = 'device'") {
+        accounts[$0.text(0), default: []].insert($0.text(1))
+      }
+      return Census(containers: containers, accounts: accounts)
     }
-    return Census(containers: containers, accounts: accounts)
   }
 
   private static let unfinished = "erasure.unfinished"

@@ -34,8 +34,9 @@ package struct StoreReport: Hashable, Sendable, Codable {
 
   /// Reads the store in a folder, which a server may be using.
   package init(folder: String) throws {
-    let connection = try Connection(path: folder + "/virga.sqlite", access: .readOnly)
-    self = try connection.transaction(.deferred) { try StoreReport(connection) }
+    self = try StoreErasure.reading(folder) { connection in
+      try connection.transaction(.deferred) { try StoreReport(connection) }
+    }
   }
 
   private init(_ connection: Connection) throws {

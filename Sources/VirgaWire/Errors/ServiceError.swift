@@ -36,7 +36,7 @@ public enum ServerErrorCode: String, Hashable, Sendable, CaseIterable {
 
 /// An error as the protocol states it: for a whole request, or for one item of it. Two that say the same are equal, whichever
 /// requests they answer.
-public struct ServiceError: Error, Hashable, Sendable {
+public struct ServiceError: Error, Hashable, Sendable, CustomStringConvertible {
   public var code: ServerErrorCode
   /// Says what is wrong, where, and where it helps what to do about it.
   public var reason: String
@@ -62,6 +62,8 @@ public struct ServiceError: Error, Hashable, Sendable {
     hasher.combine(code)
     hasher.combine(reason)
   }
+
+  public var description: String { "\(code.rawValue): \(reason)" }
 }
 
 /// Texts that stand for a condition without a code of its own; our client recognises them by their beginning.

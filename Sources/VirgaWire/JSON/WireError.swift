@@ -1,5 +1,5 @@
 /// Why a JSON text could not be read as what it should be.
-public struct WireError: Error, Hashable, Sendable {
+public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
   public enum Kind: Hashable, Sendable {
     /// The text is not JSON, or passes a limit; reading cannot go on.
     case syntax
@@ -18,6 +18,8 @@ public struct WireError: Error, Hashable, Sendable {
     self.offset = offset
     self.expected = expected
   }
+
+  public var description: String { "expected \(expected) at byte \(offset)" }
 }
 
 extension ServiceError {

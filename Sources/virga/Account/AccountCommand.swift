@@ -1,6 +1,7 @@
 import Foundation
 import VirgaAuth
 import VirgaCloudKit
+import VirgaCommandLine
 import VirgaModel
 
 /// `virga account …`: the account of a device, from that device.
@@ -20,10 +21,12 @@ enum AccountCommand {
     """
 
   private static func spec(
-    _ name: String, _ summary: String, operands: [String] = [], options: [CommandSpec.Option] = []
+    _ name: String, _ summary: String, operands: [CommandSpec.Operand] = [], options: [CommandSpec.Option] = [],
+    notes: String = ""
   ) -> CommandSpec {
     CommandSpec(
-      name: "virga account \(name)", summary: summary, operands: operands, options: options + common, notes: exitCodes)
+      name: "virga account \(name)", summary: summary, operands: operands, options: options + common,
+      notes: notes.isEmpty ? exitCodes : "\(notes)\n\n\(exitCodes)")
   }
 
   private static let show = spec(
@@ -33,12 +36,8 @@ enum AccountCommand {
   private static let remove = spec(
     "remove",
     "Removes a device, which is refused from its next request on. The others get another key of encrypted values.",
-    operands: ["DEVICE"],
-    options: [
-      CommandSpec.Option(
-        name: "--yes", value: nil,
-        help: "Do not ask before this device removes itself, or removes one\nwhere it cannot replace the key.")
-    ])
+    operands: ["DEVICE"], options: [.yes],
+    notes: "DEVICE is the identifier that virga account devices prints, or its beginning if no other begins so.")
   private static let invite = spec(
     "invite", "Shows a code with which another device can join this account, and asks before it lets one in.",
     options: [
@@ -62,14 +61,16 @@ enum AccountCommand {
   private static let approve = spec(
     "approve", "Signs in the web page that shows CODE, once it has said which one it is and you have said yes.",
     operands: ["CODE"],
-    options: [CommandSpec.Option(name: "--yes", value: nil, help: "Do not ask.")])
+    options: [.yes])
   private static let accept = spec(
     "accept", "Accepts what somebody shares at an address; the app finds it the next time it syncs.",
     operands: ["URL"])
   private static let token = spec(
     "token", "Prints an API token and a web-auth token of this account, for programs that speak the web service.",
     options: [
-      CommandSpec.Option(name: "--container", value: "ID", help: "The container that they are for."),
+      CommandSpec.Option(
+        name: "--container", value: "ID", help: "The container that they are for. Default: $VIRGA_CONTAINER.",
+        variable: "VIRGA_CONTAINER"),
       OperatorCommand.environment,
     ])
 
@@ -77,43 +78,26 @@ enum AccountCommand {
     "reset-keys",
     "Begins anew with another key of encrypted values. Zones that hold encrypted values are deleted on the server,\n"
       + "and apps send again what they have of them. For an account whose devices have all lost its key.",
-    options: [CommandSpec.Option(name: "--yes", value: nil, help: "Do not ask.")])
+    options: [.yes])
 
-  private static let help = """
-    The account of this device.
+  static let commands = [
+    command(show, show), command(invite, invite), command(join, join), command(new, new), command(devices, list),
+    command(remove, remove), command(approve, approve),
+    command(accept, address: { try ShareURL($0.operands[0]) }, accept), command(token, token),
+    command(resetKeys, resetKeys),
+  ]
 
-    Usage: virga account show | invite | join CODE | new | devices | remove DEVICE | approve CODE | accept URL |
-           token --container ID | reset-keys
-
-    Each explains itself with --help.
-    """
-
-  static func run(_ words: [String]) async throws {
-    let rest = Array(words.dropFirst())
-    switch words.first {
-    case "show": try await perform(rest, show) { try await show($0, $1) }
-    case "devices": try await perform(rest, devices) { try await list($0, $1) }
-    case "remove": try await perform(rest, remove) { try await remove($0, $1) }
-    case "invite": try await perform(rest, invite) { try await invite($0, $1) }
-    case "join": try await perform(rest, join) { try await join($0, $1) }
-    case "new": try await perform(rest, new) { try await new($0, $1) }
-    case "approve": try await perform(rest, approve) { try await approve($0, $1) }
-    case "accept":
-      try await perform(rest, accept, address: { try ShareURL($0.operands[0]) }) { try await accept($0, $1) }
-    case "token": try await perform(rest, token) { try await token($0, $1) }
-    case "reset-keys": try await perform(rest, resetKeys) { try await resetKeys($0, $1) }
-    case "help", "--help", "-h": Terminal.print(help)
-    case nil: throw Failure.usage("virga account", "a command is missing")
-    case let word?: throw Failure.usage("virga account", "unknown command \(word)")
-    }
+  private static func command(
+    _ spec: CommandSpec, address: @escaping @Sendable (Arguments) throws -> ShareURL? = { _ in nil },
+    _ body: @escaping @Sendable (AccountClient, Arguments) async throws -> Void
+  ) -> Command {
+    Command(spec) { try await perform($0, address: address, body) }
   }
 
   private static func perform(
-    _ words: [String], _ spec: CommandSpec, address: (Arguments) throws -> ShareURL? = { _ in nil },
+    _ arguments: Arguments, address: (Arguments) throws -> ShareURL?,
     _ body: (AccountClient, Arguments) async throws -> Void
   ) async throws {
-    let arguments = try Arguments(words, for: spec)
-    if arguments.wantsHelp { return Terminal.print(spec.help) }
     let environment = ProcessInfo.processInfo.environment
     let home = arguments.value("--home").map(VirgaHome.init(path:)) ?? VirgaHome(environment: environment)
     var endpoint = ""
@@ -162,7 +146,7 @@ enum AccountCommand {
       default: return Failure(.failed, error.description)
       }
     case let error as TransportError:
-      return Failure(.unavailable, "cannot reach \(endpoint): \(error.text); is the server running? (virga serve)")
+      return Failure(.unavailable, "cannot reach \(endpoint): \(error); is the server running? (virga serve)")
     default: return error
     }
   }
@@ -201,7 +185,7 @@ enum AccountCommand {
     _ known: VirgaHome.KnownAccount, because error: TransportError, _ arguments: Arguments
   ) throws {
     Terminal.complain(
-      "virga: cannot reach \(known.endpoint): \(error.text); this is what the device knows by itself")
+      "virga: cannot reach \(known.endpoint): \(error); this is what the device knows by itself")
     if arguments.has("--json") {
       return try Terminal.print(
         json: KnownOffline(
@@ -212,23 +196,25 @@ enum AccountCommand {
 
   private static func list(_ client: AccountClient, _ arguments: Arguments) async throws {
     let description = try await client.describe()
-    if arguments.has("--json") { return try Terminal.print(json: description.devices) }
-    printDevices(description)
+    try printDevices(description, arguments)
   }
 
   private static func remove(_ client: AccountClient, _ arguments: Arguments) async throws {
-    let device = DeviceID(arguments.operands[0])
-    let isYes = arguments.has("--yes")
-    if try client.knownAccount()?.device == device {
-      let question =
-        "This is the device that you are typing on. It will see nothing of the account any more. Remove it?"
-      guard isYes || Terminal.confirm(question) else { throw Failure(.failed, "no device was removed") }
-    }
+    let devices = try await client.describe().devices
+    let id = try arguments.identifier(
+      arguments.operands[0], among: devices.map(\.id.rawValue), of: "device", listing: "virga account devices")
+    let (device, name) = (DeviceID(id), devices.first { $0.id.rawValue == id }?.name ?? id)
+    let isOwn = try client.knownAccount()?.device == device
+    try arguments.confirm(
+      isOwn
+        ? "This is the device that you are typing on. It will see nothing of the account any more. Remove it?"
+        : "Remove device '\(name)' from the account?",
+      "no device was removed")
     let removal: (account: AccountMessages.Description, key: KeyReplacement)
     do { removal = try await client.remove(device) } catch AccountError.keyMissing {
-      let question =
-        "\(AccountError.keyMissing). \(device) could still open what others encrypt. Remove it all the same?"
-      guard isYes || Terminal.confirm(question) else { throw Failure(.failed, "no device was removed") }
+      try arguments.confirm(
+        "\(AccountError.keyMissing). \(device) could still open what others encrypt. Remove it all the same?",
+        "no device was removed")
       removal = try await client.remove(device, condition: .any)
     }
     if removal.key == .kept {
@@ -236,9 +222,16 @@ enum AccountCommand {
         "virga: the key of encrypted values was NOT replaced: \(device) can open what is encrypted from now on, if it "
           + "comes by it. On a device that has the key (virga account show): virga account remove \(device)")
     }
-    if arguments.has("--json") { return try Terminal.print(json: removal.account.devices) }
-    Terminal.print("Removed. What is left:")
-    printDevices(removal.account)
+    if !arguments.has("--json") { Terminal.print("Removed. What is left:") }
+    try printDevices(removal.account, arguments)
+  }
+
+  private static func printDevices(_ description: AccountMessages.Description, _ arguments: Arguments) throws {
+    if arguments.has("--json") {
+      for device in description.devices { try Terminal.print(json: device) }
+      return
+    }
+    printDevices(description)
   }
 
   private static func printDevices(_ description: AccountMessages.Description) {
@@ -358,10 +351,7 @@ enum AccountCommand {
   }
 
   private static func resetKeys(_ client: AccountClient, _ arguments: Arguments) async throws {
-    guard arguments.has("--yes") || Terminal.confirm("Delete all zones of this account that hold encrypted values?")
-    else {
-      throw Failure(.failed, "nothing was deleted")
-    }
+    try arguments.confirm("Delete all zones of this account that hold encrypted values?", "nothing was deleted")
     let zones = try await client.resetKeys()
     if arguments.has("--json") { return try Terminal.print(json: ["zones": zones]) }
     Terminal.print(
@@ -377,18 +367,5 @@ enum AccountCommand {
       for: ContainerID(container), in: try arguments.choice("--environment") ?? .development)
     if arguments.has("--json") { return try Terminal.print(json: tokens) }
     Terminal.print("ckAPIToken      \(tokens.apiToken)\nckWebAuthToken  \(tokens.webAuthToken)")
-  }
-}
-
-extension TransportError {
-  var text: String {
-    switch self {
-    case .unreachable(let text), .failed(let text), .responseLost(let text), .file(let text),
-      .diskFull(let text):
-      text
-    case .insecure(let failure): failure.text
-    case .tooLarge: "the answer is too large"
-    case .cancelled: "cancelled"
-    }
   }
 }

@@ -1,46 +1,5 @@
-/// What a command takes: the source of its help and of the check of its arguments.
-struct CommandSpec: Sendable {
-  struct Option: Sendable {
-    /// With its dashes: `--port`.
-    var name: String
-    /// What stands for its value in the help; `nil` for a flag.
-    var value: String?
-    var help: String
-    var isRepeatable = false
-    /// What the option means without a value; it then takes one only as `--name=value`.
-    var valueIfBare: String?
-  }
-
-  /// As typed: `virga serve`.
-  var name: String
-  var summary: String
-  /// What stands for its operands in the help; all are required.
-  var operands: [String] = []
-  var options: [Option] = []
-  /// Printed below the options.
-  var notes = ""
-
-  var help: String {
-    let usage = ([name] + operands + (options.isEmpty ? [] : ["[options]"])).joined(separator: " ")
-    var text = "\(summary)\n\nUsage: \(usage)\n"
-    let all = options + [Option(name: "--help", value: nil, help: "Print this and exit.")]
-    let heads = all.map { option in
-      option.name + (option.value.map { option.valueIfBare == nil ? " " + $0 : "[=" + $0 + "]" } ?? "")
-    }
-    let width = heads.map(\.count).max() ?? 0
-    text += "\nOptions:\n"
-    for (head, option) in zip(heads, all) {
-      let padding = String(repeating: " ", count: width - head.count)
-      let lines = option.help.split(separator: "\n").map(String.init)
-      text += "  \(head)\(padding)  \(lines.joined(separator: "\n" + String(repeating: " ", count: width + 4)))\n"
-    }
-    if let examples = CommandExamples.all[name] {
-      text += "\n\(examples.count == 1 ? "Example" : "Examples"):\n"
-      for example in examples { text += "  \(example)\n" }
-    }
-    return notes.isEmpty ? text : text + "\n" + notes + "\n"
-  }
-}
+import Foundation
+import VirgaCommandLine
 
 /// The arguments of one command, checked against what it takes.
 struct Arguments: Sendable {
@@ -48,9 +7,14 @@ struct Arguments: Sendable {
   private(set) var operands: [String] = []
   private(set) var wantsHelp = false
   private var values: [String: [String]] = [:]
+  /// What variables of the environment say, by option.
+  private var defaults: [String: String] = [:]
 
   /// - Throws: If an option is unknown, lacks its value or came twice, or the operands are too many or too few.
-  init(_ words: [String], for spec: CommandSpec) throws(Failure) {
+  /// - Parameter environment: Where the values of options are that have a variable and are not given.
+  init(
+    _ words: [String], for spec: CommandSpec, environment: [String: String] = ProcessInfo.processInfo.environment
+  ) throws(Failure) {
     self.spec = spec
     if words.contains("--help") || words.contains("-h") {
       wantsHelp = true
@@ -92,16 +56,22 @@ struct Arguments: Sendable {
       }
       values[option.name, default: []].append(value)
     }
-    if operands.count < spec.operands.count {
-      throw .usage(spec.name, "\(spec.operands[operands.count]) is missing")
+    if operands.count < spec.operandsMin {
+      throw .usage(spec.name, "\(spec.operands[operands.count].name) is missing")
     }
-    if operands.count > spec.operands.count {
-      throw .usage(spec.name, "unexpected argument \(operands[spec.operands.count])")
+    if let most = spec.operandsMax, operands.count > most {
+      throw .usage(spec.name, "unexpected argument \(operands[most])")
+    }
+    for option in spec.options {
+      guard let variable = option.variable, let value = environment[variable], !value.isEmpty else { continue }
+      defaults[option.name] = value
     }
   }
 
+  /// Whether an option was given.
   func has(_ option: String) -> Bool { values[option] != nil }
-  func value(_ option: String) -> String? { values[option]?.first }
+  /// The value that was given, or that of the option's variable.
+  func value(_ option: String) -> String? { values[option]?.first ?? defaults[option] }
   func values(_ option: String) -> [String] { values[option] ?? [] }
 
   /// A value that has to be one of a few words.

@@ -21,8 +21,15 @@ enum CommandExamples {
     "virga schema diff": ["virga schema diff --container iCloud.com.example.App"],
     "virga schema deploy": ["virga schema deploy --container iCloud.com.example.App"],
     "virga schema reset": ["virga schema reset --container iCloud.com.example.App"],
+    "virga records list": [
+      "virga records list --container iCloud.com.example.App --user _0a1b… --zone Notes --data virga-data",
+      "VIRGA_CONTAINER=iCloud.com.example.App VIRGA_DATA=virga-data virga records list --user _0a1b… --zone Notes --json",
+    ],
     "virga records get": [
-      "virga records get note-1 --container iCloud.com.example.App --user _0a1b… --zone Notes --data virga-data"
+      "virga records get note-1 note-2 --container iCloud.com.example.App --user _0a1b… --zone Notes --data virga-data"
+    ],
+    "virga records changes": [
+      "virga records changes --zone Notes --since 5f3k… --json --container iCloud.com.example.App --user _0a1b… …"
     ],
     "virga records query": [
       "virga records query --type Note --sort -date --limit 10 --container iCloud.com.example.App --user _0a1b… "
@@ -30,13 +37,18 @@ enum CommandExamples {
       #"virga records query --type Note --filter '{"comparator":"EQUALS","fieldName":"done","fieldValue":{"value":1}}' …"#,
     ],
     "virga records put": [
-      #"echo '{"recordName":"n","recordType":"Note","fields":{"text":{"value":"Hi"}}}' | virga records put …"#
+      #"echo '{"recordName":"n","recordType":"Note","fields":{"text":{"value":"Hi"}}}' | virga records put …"#,
+      "virga records put --file notes.jsonl --if-unchanged …",
     ],
-    "virga records delete": ["virga records delete note-1 --container iCloud.com.example.App --database public …"],
+    "virga records delete": [
+      "virga records delete note-1 --container iCloud.com.example.App --database public …",
+      "virga records query --type Draft --json … | virga records delete --file - --yes …",
+    ],
     "virga records history": ["virga records history note-1 --container iCloud.com.example.App --user _0a1b… …"],
     "virga records restore": [
       "virga records restore note-1 --tag 2x --container iCloud.com.example.App --user _0a1b… …"
     ],
+    "virga containers list": ["virga containers list --data virga-data"],
     "virga zones list": ["virga zones list --container iCloud.com.example.App --user _0a1b… --data virga-data"],
     "virga zones create": ["virga zones create Notes --container iCloud.com.example.App --user _0a1b… …"],
     "virga zones delete": ["virga zones delete Notes --container iCloud.com.example.App --user _0a1b… …"],
@@ -68,6 +80,11 @@ enum CommandExamples {
     "virga faults clear": ["virga faults clear"],
     "virga export": ["virga export _0a1b… their-data --data virga-data"],
     "virga import": ["virga import their-data --user 7f2e… --data virga-data"],
+    "virga completion": [
+      "virga completion bash", "virga completion fish --file ~/.config/fish/completions/virga.fish",
+    ],
+    "virga manual": ["virga manual /usr/local/share/man/man1"],
+    "virga version": ["virga version"],
     "virga erase": ["virga erase _0a1b… --data virga-data"],
   ]
 }

@@ -2,7 +2,7 @@ import VirgaAuth
 
 /// Why the program ends without having done what it was asked: one line on standard error, and an exit code that scripts
 /// can tell apart. The codes are those of sysexits.h where that has one that fits.
-struct Failure: Error, Hashable {
+struct Failure: Error, Hashable, CustomStringConvertible {
   enum Code: Int32 {
     /// What was asked did not work out: a wrong code, a refusal.
     case failed = 1
@@ -27,6 +27,8 @@ struct Failure: Error, Hashable {
     self.code = code
     self.message = message
   }
+
+  var description: String { message }
 
   /// - Throws: If the address of a server is none.
   static func check(endpoint: String) throws(Failure) {

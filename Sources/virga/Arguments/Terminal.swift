@@ -1,5 +1,7 @@
 import Foundation
 import Glibc
+import Synchronization
+import VirgaCommandLine
 
 /// Standard input, output and error. Written at once and whole, since scripts wait for a line before they go on.
 enum Terminal {
@@ -26,6 +28,23 @@ enum Terminal {
     print(String(decoding: try encoder.encode(value), as: UTF8.self))
   }
 
+  /// What shows the progress of the work, wiped before anything else is written.
+  private static let meter = Mutex<ProgressMeter?>(nil)
+
+  /// Shows on standard error how far some work is while `body` does it, if that is a terminal.
+  static func following<Value>(
+    _ label: String, _ unit: ProgressLine.Unit = .bytes, total: Int64? = nil,
+    _ body: (ProgressMeter) async throws -> Value
+  ) async rethrows -> Value {
+    let meter = ProgressMeter(label, unit: unit, total: total)
+    Self.meter.withLock { $0 = meter }
+    defer {
+      Self.meter.withLock { $0 = nil }
+      meter.finish()
+    }
+    return try await body(meter)
+  }
+
   /// Asks for yes or no; no more input means no.
   static func confirm(_ question: String) -> Bool {
     _ = write("\(question) [y/N] ", to: STDERR_FILENO)
@@ -38,6 +57,7 @@ enum Terminal {
 
   /// - Returns: 0, or the system's code of what went wrong.
   private static func write(_ text: String, to descriptor: Int32) -> Int32 {
+    meter.withLock { $0?.wipe() }
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

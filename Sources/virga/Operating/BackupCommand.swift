@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import VirgaAuth
+import VirgaCommandLine
 import VirgaModel
 import VirgaServer
 import VirgaServerSQLite
@@ -11,7 +12,7 @@ enum BackupCommand {
     name: "virga backup",
     summary: "Copies all data into a new folder: database, assets and the server's key. The server may be running.",
     operands: ["FOLDER"],
-    options: [.init(name: "--data", value: "DIR", help: "The server's data folder. Default: ./virga-data.")],
+    options: [OperatorAccess.folderOption],
     notes: """
       The folder holds what people stored and the server's key: keep it as safe as the server itself. Assets are linked where
       both folders are on one file system, and copied otherwise.
@@ -23,7 +24,10 @@ enum BackupCommand {
     summary: "Makes the data folder of a server from a backup. Devices then begin their next fetch anew.",
     operands: ["FOLDER"],
     options: [
-      .init(name: "--data", value: "DIR", help: "The new data folder, empty or missing. Default: ./virga-data."),
+      .init(
+        name: "--data", value: "DIR",
+        help: "The new data folder, empty or missing. Default: $VIRGA_DATA, then ./virga-data.",
+        variable: "VIRGA_DATA"),
       .init(
         name: "--removals", value: "DIR",
         help: "The former data folder: devices, tokens and keys that were removed there are removed again."),
@@ -36,45 +40,41 @@ enum BackupCommand {
       Exit codes: 0 done · 64 wrong arguments · 65 damaged backup · 73 a folder cannot be used · 74 the disk is full
       """)
 
-  static func backup(_ words: [String]) throws {
-    let arguments = try Arguments(words, for: backup)
-    if arguments.wantsHelp { return Terminal.print(backup.help) }
+  static let commands = [Command(backup, backup), Command(restore, restore)]
+
+  private static func backup(_ arguments: Arguments) async throws {
     let data = arguments.value("--data") ?? "./virga-data"
+    let target = arguments.operands[0]
+    TemporaryFiles.use(target)
     try OperatorAccess.checkFolder(data)
-    let count = try copy(from: data, to: arguments.operands[0])
-    try BackupMark.write(to: arguments.operands[0])
-    Terminal.print("Backed up \(data) to \(arguments.operands[0]) with \(count) assets.")
+    let (copy, count) = try await copy(from: data, to: target)
+    do { try BackupMark.write(to: target) } catch {
+      copy.discard()
+      throw error
+    }
+    Terminal.print("Backed up \(data) to \(target) with \(count) assets.")
   }
 
-  static func restore(_ words: [String]) async throws {
-    let arguments = try Arguments(words, for: restore)
-    if arguments.wantsHelp { return Terminal.print(restore.help) }
+  private static func restore(_ arguments: Arguments) async throws {
     let data = arguments.value("--data") ?? "./virga-data"
     let source = arguments.operands[0]
+    TemporaryFiles.use(data)
     guard try OperatorAccess.isThere(source + "/virga.sqlite"),
       try OperatorAccess.isThere(source + "/" + ServerSecrets.fileName)
     else { throw Failure(.damaged, "\(source) is no backup: it lacks virga.sqlite or \(ServerSecrets.fileName)") }
-    try translating { try StoreBackup.check(database: source + "/virga.sqlite") }
+    try OperatorAccess.checkFolder(source)
+    try translating(in: [data]) { try StoreBackup.check(database: source + "/virga.sqlite") }
     let former = arguments.value("--removals")
     let removable = try former.map { try removableEntities(of: $0, backup: source) }
-    let count = try copy(from: source, to: data, isRestored: true)
-    let folder = StoreCopy.restoringFolder(in: data)
-    let restored = try entities(of: folder)
-    let store = try translating { try SQLiteStore(folder: folder) }
+    let (copy, count) = try await copy(from: source, to: data, isRestored: true)
     let removed: [Entity.Kind: Int]
     do {
-      defer { store.close() }
-      let now = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
-      removed = try await store.write { transaction in
-        var random = SystemRandom()
-        let service = VirgaServer.Service()
-        try service.renewIncarnations(in: transaction, now: now, random: &random)
-        return try removable.map { try service.repeatRemovals(from: $0, among: restored, in: transaction) } ?? [:]
-      }
+      removed = try await renew(data, removing: removable)
+      try translating(in: [data]) { try StoreCopy.finishRestoring(data) }
     } catch {
-      throw Storage.failure(error)
+      copy.discard()
+      throw error
     }
-    try translating { try StoreCopy.finishRestoring(data) }
     Terminal.print("Restored \(source) into \(data) with \(count) assets. Next: virga serve --data \(data)")
     if let former {
       let counts = [Entity.Kind.device, .apiToken, .serverKey].map { removed[$0] ?? 0 }
@@ -88,8 +88,28 @@ enum BackupCommand {
     }
   }
 
+  /// Makes the copy's database one of which no token was given yet.
+  /// - Returns: How many of those were removed that were removed before.
+  private static func renew(_ data: String, removing removable: [Entity]?) async throws -> [Entity.Kind: Int] {
+    let folder = StoreCopy.restoringFolder(in: data)
+    let restored = try entities(of: folder)
+    let store = try translating(in: [data]) { try SQLiteStore(folder: folder) }
+    defer { store.close() }
+    do {
+      let now = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
+      return try await store.write { transaction in
+        var random = SystemRandom()
+        let service = VirgaServer.Service()
+        try service.renewIncarnations(in: transaction, now: now, random: &random)
+        return try removable.map { try service.repeatRemovals(from: $0, among: restored, in: transaction) } ?? [:]
+      }
+    } catch {
+      throw Storage.failure(error, in: [data])
+    }
+  }
+
   private static func entities(of folder: String) throws -> [Entity] {
-    try translating {
+    try translating(in: [folder]) {
       try StoreBackup.entities(VirgaServer.Service.removable, ofDatabase: "\(folder)/virga.sqlite")
     }
   }
@@ -109,27 +129,42 @@ enum BackupCommand {
     return try entities(of: folder)
   }
 
-  /// Copies database, key and assets into a folder that is new or empty.
-  /// - Returns: How many assets there are.
-  static func copy(from source: String, to target: String, isRestored: Bool = false) throws -> Int {
-    let count = try translating {
-      let copy = try StoreCopy(from: source, to: target, isRestored: isRestored)
-      try copy.copyFiles()
-      try copy.copyDatabase()
-      return try copy.completeFiles()
-    }
+  /// Copies database, key and assets into a folder that is new or empty. If that fails, the folder is as it was.
+  /// - Returns: The copy, to be discarded if something else fails, and how many assets there are.
+  static func copy(
+    from source: String, to target: String, isRestored: Bool = false
+  ) async throws -> (copy: StoreCopy, assets: Int) {
+    let places = [target, source]
+    let copy = try translating(in: places) { try StoreCopy(from: source, to: target, isRestored: isRestored) }
     do {
+      let count = try await Terminal.following("Copying assets", .things("files")) { meter in
+        try translating(in: places) {
+          try copy.copyFiles { meter.update(done: Int64($0), total: Int64($1)) }
+          meter.begin("Copying the database", unit: .bytes)
+          let watch = ProgressWatch.file(copy.databasePath, of: size(of: source + "/virga.sqlite"), meter)
+          defer { watch.stop() }
+          try copy.copyDatabase()
+          return try copy.completeFiles()
+        }
+      }
       let key = SecureFile(path: source + "/" + ServerSecrets.fileName)
       guard let bytes = try key.read() else { throw Failure(.damaged, "\(source) has no \(ServerSecrets.fileName)") }
       try SecureFile(path: target + "/" + ServerSecrets.fileName).create(bytes)
-    } catch let error as SecureFileError {
-      throw Failure(.unwritable, error.description)
+      sync()
+      return (copy, count)
+    } catch {
+      copy.discard()
+      throw error is SecureFileError ? Storage.failure(error, in: places) : error
     }
-    sync()
-    return count
   }
 
-  static func translating<Value>(_ body: () throws -> Value) throws -> Value {
-    do { return try body() } catch let error as StoreError { throw Storage.failure(error) }
+  private static func size(of path: String) -> Int64 {
+    var status = stat()
+    return stat(path, &status) == 0 ? Int64(status.st_size) : 0
+  }
+
+  /// - Parameter folders: Where something is written; the full one of them is named.
+  static func translating<Value>(in folders: [String], _ body: () throws -> Value) throws -> Value {
+    do { return try body() } catch let error as StoreError { throw Storage.failure(error, in: folders) }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import VirgaCommandLine
 import VirgaModel
 import VirgaServer
 import VirgaServerSQLite
@@ -11,8 +12,8 @@ enum EraseCommand {
       "Erases everything of one person: records, versions, assets, account, devices, tokens. The server must be stopped.",
     operands: ["USER"],
     options: [
-      .init(name: "--data", value: "DIR", help: "The server's data folder. Default: ./virga-data."),
-      .init(name: "--yes", value: nil, help: "Do it without asking."),
+      OperatorAccess.folderOption,
+      .yes,
     ],
     notes: """
       USER is an account or one of its users' record names (_…). What the person made in databases of others stays where
@@ -23,33 +24,43 @@ enum EraseCommand {
       75 a server uses the folder
       """)
 
-  static func run(_ words: [String]) async throws {
-    let arguments = try Arguments(words, for: spec)
-    if arguments.wantsHelp { return Terminal.print(spec.help) }
+  static let commands = [Command(spec, run)]
+
+  private static func run(_ arguments: Arguments) async throws {
     let folder = arguments.value("--data") ?? "./virga-data"
     let name = arguments.operands[0]
     let person: Person
     do { person = try Person(name, in: folder) } catch let failure as Failure where failure.code == .failed {
       // An erasure that was cut off has left nobody of that name.
-      guard try BackupCommand.translating({ try StoreErasure.isUnfinished(folder: folder) }) else { throw failure }
-      try finish([name], in: folder)
+      guard try BackupCommand.translating(in: [folder], { try StoreErasure.isUnfinished(folder: folder) }) else {
+        throw failure
+      }
+      try await finish([name], in: folder)
       return Terminal.print("Finished an erasure that was cut off. A scan of the store does not find \(name).")
     }
-    guard arguments.has("--yes") || Terminal.confirm("Erase everything of \(name) for good?") else {
-      throw Failure(.failed, "nothing was erased")
-    }
+    try arguments.confirm("Erase everything of \(name) for good?", "nothing was erased")
     try await leaveShares(person, in: folder)
     let erased = StoreErasure.Person(
       users: Set(person.users.map(\.user)), account: person.account, devices: person.devices)
-    let count = try BackupCommand.translating { try StoreErasure.erase(erased, folder: folder) }
-    try finish(erased.names, in: folder)
+    let count = try await Terminal.following("Erasing", .things("records")) { meter in
+      let watch = ProgressWatch.time(meter)
+      defer { watch.stop() }
+      return try BackupCommand.translating(in: [folder]) { try StoreErasure.erase(erased, folder: folder) }
+    }
+    try await finish(erased.names, in: folder)
     Terminal.print("Erased \(name) and \(count) assets. A scan of the store finds none of their names.")
   }
 
   /// Gives back what was erased, and looks whether a name is left.
-  private static func finish(_ names: [String], in folder: String) throws {
-    do { try StoreErasure.finish(folder: folder) } catch let error as StoreError {
-      let failure = Storage.failure(error)
+  private static func finish(_ names: [String], in folder: String) async throws {
+    do {
+      try await Terminal.following("Writing the database anew", .bytes) { meter in
+        let watch = ProgressWatch.time(meter)
+        defer { watch.stop() }
+        try StoreErasure.finish(folder: folder)
+      }
+    } catch let error as StoreError {
+      let failure = Storage.failure(error, in: [folder])
       throw Failure(
         failure.code,
         "the rows are erased, but their bytes may be left in the files: \(failure.message). "

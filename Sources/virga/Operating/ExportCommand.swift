@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import VirgaAuth
+import VirgaCommandLine
 import VirgaModel
 import VirgaServerSQLite
 
@@ -13,16 +14,16 @@ enum ExportCommand {
     summary:
       "Writes everything of one person into a new folder: export.json and the files of assets. The server may be running.",
     operands: ["USER", "FOLDER"],
-    options: [.init(name: "--data", value: "DIR", help: "The server's data folder. Default: ./virga-data.")],
+    options: [OperatorAccess.folderOption],
     notes: """
       USER is an account or one of its users' record names (_…). virga import saves an export again.
 
       Exit codes: 0 done · 1 no such person · 64 wrong arguments · 65 damaged data · 73 a folder cannot be used
       """)
 
-  static func run(_ words: [String]) async throws {
-    let arguments = try Arguments(words, for: spec)
-    if arguments.wantsHelp { return Terminal.print(spec.help) }
+  static let commands = [Command(spec, run)]
+
+  private static func run(_ arguments: Arguments) async throws {
     let folder = arguments.value("--data") ?? "./virga-data"
     let person = try Person(arguments.operands[0], in: folder)
     let target = arguments.operands[1]
@@ -34,13 +35,17 @@ enum ExportCommand {
     // With everybody's data and the server's key: whatever happens, it does not stay.
     var isDone = false
     defer { try? FileManager.default.removeItem(atPath: isDone ? copy : target) }
-    _ = try BackupCommand.copy(from: folder, to: copy)
+    _ = try await BackupCommand.copy(from: folder, to: copy)
     let access = try OperatorAccess(folder: copy)
     defer { access.close() }
     var databases: [[String: Any]] = []
-    for (container, user) in person.users {
-      for environment in VirgaModel.Environment.allCases {
-        databases += try await Reader(access: access, container: container, environment: environment, user: user).all()
+    try await Terminal.following("Reading", .things("records")) { meter in
+      for (container, user) in person.users {
+        for environment in VirgaModel.Environment.allCases {
+          let reader = Reader(
+            access: access, container: container, environment: environment, user: user, meter: meter)
+          databases += try await reader.all()
+        }
       }
     }
     var account: Any = NSNull()
@@ -48,7 +53,7 @@ enum ExportCommand {
       account = try ProtocolJSON.object(
         try await access.send("GET", "account-copy", query: [(name: "account", value: name)]))
     }
-    let assets = try copyAssets(of: databases, from: copy, to: target)
+    let assets = try await copyAssets(of: databases, from: copy, to: target)
     let export: [String: Any] = [
       "format": format, "account": person.account ?? "", "devices": person.devices.sorted(), "databases": databases,
       "accountCopy": account,
@@ -70,6 +75,7 @@ enum ExportCommand {
     let container: String
     let environment: VirgaModel.Environment
     let user: String
+    let meter: ProgressMeter
 
     func all() async throws -> [[String: Any]] {
       var databases: [[String: Any]] = []
@@ -124,7 +130,9 @@ enum ExportCommand {
       repeat {
         let more = marker.map { [(name: "marker", value: $0)] } ?? []
         let page = try ProtocolJSON.object(try await access.send("GET", "zone-records", query: query + more))
-        records += page["records"] as? [[String: Any]] ?? []
+        let found = page["records"] as? [[String: Any]] ?? []
+        records += found
+        meter.advance(by: Int64(found.count))
         marker = page["continuationMarker"] as? String
       } while marker != nil
       var seen: Set<String> = []
@@ -154,7 +162,7 @@ enum ExportCommand {
     }
   }
 
-  private static func copyAssets(of databases: Any, from source: String, to target: String) throws -> Int {
+  private static func copyAssets(of databases: Any, from source: String, to target: String) async throws -> Int {
     var checksums: Set<String> = []
     func collect(_ value: Any) {
       if let object = value as? [String: Any] {
@@ -165,13 +173,16 @@ enum ExportCommand {
       }
     }
     collect(databases)
-    for checksum in checksums.sorted() {
-      guard let digest = Data(base64Encoded: checksum) else { continue }
-      let name = Hex.encode(Array(digest))
-      do {
-        try FileManager.default.copyItem(
-          atPath: "\(source)/assets/\(name.prefix(2))/\(name)", toPath: "\(target)/assets/\(name)")
-      } catch { throw Failure(.damaged, "the bytes of asset \(name) are missing or cannot be copied") }
+    try await Terminal.following("Copying assets", .things("files"), total: Int64(checksums.count)) { meter in
+      for checksum in checksums.sorted() {
+        meter.advance()
+        guard let digest = Data(base64Encoded: checksum) else { continue }
+        let name = Hex.encode(Array(digest))
+        do {
+          try FileManager.default.copyItem(
+            atPath: "\(source)/assets/\(name.prefix(2))/\(name)", toPath: "\(target)/assets/\(name)")
+        } catch { throw Failure(.damaged, "the bytes of asset \(name) are missing or cannot be copied") }
+      }
     }
     return checksums.count
   }

@@ -1,5 +1,6 @@
 import Foundation
 import VirgaAuth
+import VirgaCommandLine
 import VirgaModel
 
 /// `virga import`: saves what `virga export` wrote, for the same person or another.
@@ -22,9 +23,9 @@ enum ImportCommand {
   private static let recordsPerCall = 100
   private static let subscriptionsPerCall = 100
 
-  static func run(_ words: [String]) async throws {
-    let arguments = try Arguments(words, for: spec)
-    if arguments.wantsHelp { return Terminal.print(spec.help) }
+  static let commands = [Command(spec, run)]
+
+  private static func run(_ arguments: Arguments) async throws {
     guard let user = arguments.value("--user") else { throw Failure.usage(spec.name, "--user is missing") }
     let folder = arguments.operands[0]
     let export = try Self.export(in: folder)
@@ -40,8 +41,13 @@ enum ImportCommand {
     }
     // Before anything is saved: a name that is nobody's would make a person.
     for writer in writers { try await writer.checkUser() }
-    var report = Report()
-    for writer in writers { try await writer.all(&report) }
+    let total = databases.flatMap { $0["zones"] as? [[String: Any]] ?? [] }
+      .reduce(0) { $0 + (($1["records"] as? [Any])?.count ?? 0) }
+    let report = try await Terminal.following("Saving", .things("records"), total: Int64(total)) { meter in
+      var report = Report()
+      for writer in writers { try await writer.all(&report, meter) }
+      return report
+    }
     Terminal.print("Imported \(report.count) records.")
     if !report.omissions.isEmpty {
       Terminal.complain(
@@ -119,7 +125,7 @@ enum ImportCommand {
     /// - Throws: If the user is nobody.
     func checkUser() async throws { _ = try await call("zones/list", [:], in: "private") }
 
-    func all(_ report: inout Report) async throws {
+    func all(_ report: inout Report, _ meter: ProgressMeter) async throws {
       for zone in database["zones"] as? [[String: Any]] ?? [] {
         guard let zoneName = zone["zone"] as? String, let records = zone["records"] as? [[String: Any]] else {
           continue
@@ -131,7 +137,7 @@ enum ImportCommand {
             if let reason = reasons(answer["zones"]).first ?? nil { throw Failure(.failed, reason) }
           }
           let keys = try await keys(of: zone, named: zoneName)
-          try await save(records, zone: zoneName, having: keys, &report)
+          try await save(records, zone: zoneName, having: keys, &report, meter)
         }
       }
       var subscriptions = (database["subscriptions"] as? [[String: Any]] ?? [])[...]
@@ -178,37 +184,52 @@ enum ImportCommand {
 
     /// Records that refer to others may come before them: they are tried again once the others are there.
     private func save(
-      _ records: [[String: Any]], zone: String, having keys: Set<KeyID>, _ report: inout Report
+      _ records: [[String: Any]], zone: String, having keys: Set<KeyID>, _ report: inout Report, _ meter: ProgressMeter
     ) async throws {
-      var waiting: [[String: Any]] = []
+      var refused: [(record: [String: Any], reason: String)] = []
+      for start in stride(from: 0, to: records.count, by: ImportCommand.recordsPerCall) {
+        let part = records[start..<min(start + ImportCommand.recordsPerCall, records.count)]
+        let ready = try await prepared(part, zone: zone, having: keys, &report)
+        let failed = try await save(ready[...], zone: zone)
+        report.count += ready.count - failed.count
+        refused += failed
+        meter.advance(by: Int64(part.count))
+      }
+      while !refused.isEmpty {
+        let waiting = refused.map(\.record)
+        refused = []
+        for start in stride(from: 0, to: waiting.count, by: ImportCommand.recordsPerCall) {
+          refused += try await save(
+            waiting[start..<min(start + ImportCommand.recordsPerCall, waiting.count)], zone: zone)
+        }
+        report.count += waiting.count - refused.count
+        guard refused.count < waiting.count else {
+          report.failures += refused.map { "\(place($0.record, zone)): \($0.reason)" }
+          return
+        }
+      }
+    }
+
+    /// The records of which there is nothing against saving them, as a request has them.
+    private func prepared(
+      _ records: ArraySlice<[String: Any]>, zone: String, having keys: Set<KeyID>, _ report: inout Report
+    ) async throws -> [[String: Any]] {
+      var ready: [[String: Any]] = []
       for record in records where !isLeftOut(record, zone: zone, &report) {
         if needsKey(record, otherThan: keys) {
           report.unreadable.append(place(record, zone))
           continue
         }
-        try await report.attempt(place(record, zone)) { _ in
-          waiting.append(try await prepared(record, zone: zone))
-        }
+        try await report.attempt(place(record, zone)) { _ in ready.append(try await prepared(record, zone: zone)) }
       }
-      while !waiting.isEmpty {
-        var failed: [(record: [String: Any], reason: String)] = []
-        for start in stride(from: 0, to: waiting.count, by: ImportCommand.recordsPerCall) {
-          let part = Array(waiting[start..<min(start + ImportCommand.recordsPerCall, waiting.count)])
-          failed += try await save(part[...], zone: zone)
-        }
-        report.count += waiting.count - failed.count
-        guard failed.count < waiting.count else {
-          report.failures += failed.map { "\(place($0.record, zone)): \($0.reason)" }
-          return
-        }
-        waiting = failed.map(\.record)
-      }
+      return ready
     }
 
     /// - Returns: Those that were refused. Records that are too many or too large for one request go in several.
     private func save(
       _ records: ArraySlice<[String: Any]>, zone: String
     ) async throws -> [(record: [String: Any], reason: String)] {
+      if records.isEmpty { return [] }
       let operations = records.map { ["operationType": "forceReplace", "record": $0] as [String: Any] }
       do {
         let answer = try await call(

@@ -1,4 +1,5 @@
 import Foundation
+import VirgaCommandLine
 import VirgaServerSQLite
 
 /// `virga stats`: what fills the store.
@@ -8,14 +9,14 @@ enum StatsCommand {
     summary:
       "Shows records and bytes by user, zone and type. A server may be running. All lines add up to the store's size.",
     options: [
-      .init(name: "--data", value: "DIR", help: "The server's data folder. Default: ./virga-data."),
+      OperatorAccess.folderOption,
       .init(name: "--json", value: nil, help: "Print JSON on one line."),
     ],
     notes: "Exit codes: 0 done · 64 wrong arguments · 65 damaged data · 73 no data in the folder")
 
-  static func run(_ words: [String]) throws {
-    let arguments = try Arguments(words, for: spec)
-    if arguments.wantsHelp { return Terminal.print(spec.help) }
+  static let commands = [Command(spec, run)]
+
+  private static func run(_ arguments: Arguments) throws {
     let folder = arguments.value("--data") ?? "./virga-data"
     try OperatorAccess.checkFolder(folder)
     let report: StoreReport

@@ -1,5 +1,6 @@
 import Foundation
 import VirgaAuth
+import VirgaCommandLine
 
 /// `virga faults …`: what goes wrong on purpose on a server.
 enum FaultsCommand {
@@ -14,7 +15,7 @@ enum FaultsCommand {
     77 not the operator · 78 the home's files cannot be used
     """
 
-  private static func spec(_ name: String, _ summary: String, operands: [String] = []) -> CommandSpec {
+  private static func spec(_ name: String, _ summary: String, operands: [CommandSpec.Operand] = []) -> CommandSpec {
     CommandSpec(
       name: "virga faults \(name)", summary: summary, operands: operands, options: OperatorClient.options, notes: notes)
   }
@@ -24,32 +25,13 @@ enum FaultsCommand {
     "set", "Puts a plan of faults in the place of the one before; - is standard input.", operands: ["FILE"])
   private static let clear = spec("clear", "Takes the plan away.")
 
-  private static let help = """
-    What goes wrong on purpose on a server, for tests.
+  static let commands = [
+    Command(show) { try await send("GET", $0) },
+    Command(set) { try await send("PUT", $0, try plan(at: $0.operands[0])) },
+    Command(clear) { try await send("DELETE", $0) },
+  ]
 
-    Usage: virga faults show | set FILE | clear
-
-    Each explains itself with --help.
-    """
-
-  static func run(_ words: [String]) async throws {
-    let rest = Array(words.dropFirst())
-    switch words.first {
-    case "show": try await perform(rest, show) { _ in ("GET", []) }
-    case "set": try await perform(rest, set) { ("PUT", try plan(at: $0.operands[0])) }
-    case "clear": try await perform(rest, clear) { _ in ("DELETE", []) }
-    case "help", "--help", "-h": Terminal.print(help)
-    case nil: throw Failure.usage("virga faults", "a command is missing")
-    case let word?: throw Failure.usage("virga faults", "unknown command \(word)")
-    }
-  }
-
-  private static func perform(
-    _ words: [String], _ spec: CommandSpec, _ request: (Arguments) throws -> (method: String, body: [UInt8])
-  ) async throws {
-    let arguments = try Arguments(words, for: spec)
-    if arguments.wantsHelp { return Terminal.print(spec.help) }
-    let (method, body) = try request(arguments)
+  private static func send(_ method: String, _ arguments: Arguments, _ body: [UInt8] = []) async throws {
     let answer = try await OperatorClient(arguments).send(method, "faults", query: [], body: body)
     Terminal.print(String(decoding: answer, as: UTF8.self))
   }

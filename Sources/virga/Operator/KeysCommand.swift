@@ -1,5 +1,6 @@
 import Foundation
 import VirgaAuth
+import VirgaCommandLine
 import VirgaModel
 
 /// `virga keys …`: the keys with which programs sign their requests.
@@ -11,7 +12,7 @@ enum KeysCommand {
     "keys add", "Registers a public key for a container's public database in one environment, and prints its key ID.",
     operands: ["PEM-FILE"],
     options: [
-      .init(name: "--container", value: "ID", help: "The container."),
+      DatabaseChoice.container,
       OperatorCommand.environment,
       .init(name: "--name", value: "NAME", help: "What it is for. Default: the file's name."),
     ],
@@ -21,33 +22,24 @@ enum KeysCommand {
         openssl ec -in key.pem -pubout -out public.pem
       and only public.pem is given to the server.
       """)
-  private static let remove = OperatorCommand.spec("keys remove", "Ends a key, at once.", operands: ["KEY-ID"])
+  private static let remove = OperatorCommand.spec(
+    "keys remove", "Ends a key, at once.", operands: ["KEY-ID"], options: [.yes],
+    notes: "KEY-ID may be the beginning of one, if no other begins so.")
 
-  private static let help = """
-    The server-to-server keys of a server's containers.
-
-    Usage: virga keys list | add PEM-FILE --container ID | remove KEY-ID
-
-    Each explains itself with --help.
-    """
-
-  static func run(_ words: [String]) async throws {
-    let rest = Array(words.dropFirst())
-    switch words.first {
-    case "list": try await OperatorCommand.perform(rest, list) { try await list($0, $1) }
-    case "add": try await OperatorCommand.perform(rest, add) { try await add($0, $1) }
-    case "remove": try await OperatorCommand.perform(rest, remove) { try await remove($0, $1) }
-    case "help", "--help", "-h": Terminal.print(help)
-    case nil: throw Failure.usage("virga keys", "a command is missing")
-    case let word?: throw Failure.usage("virga keys", "unknown command \(word)")
-    }
-  }
+  static let commands = [
+    OperatorCommand.command(list, list),
+    OperatorCommand.command(add, add),
+    OperatorCommand.command(remove, remove),
+  ]
 
   private static func list(_ client: OperatorAccess, _ arguments: Arguments) async throws {
     let container = try arguments.container()
     let keys: [OperatorMessages.Key] = try await client.get("keys", container: container)
     if keys.isEmpty { try await client.warnIfUnknown(container) }
-    if arguments.has("--json") { return try Terminal.print(json: keys) }
+    if arguments.has("--json") {
+      for key in keys { try Terminal.print(json: key) }
+      return
+    }
     for key in keys {
       let environment = key.environment?.rawValue ?? OperatorCommand.bothEnvironments
       Terminal.print("\(key.id)  \(key.container)  \(environment)  \(key.user)  \(key.name)")
@@ -78,8 +70,12 @@ enum KeysCommand {
   }
 
   private static func remove(_ client: OperatorAccess, _ arguments: Arguments) async throws {
-    let _: OperatorMessages.Done = try await client.post(
-      "keys/remove", OperatorMessages.Identified(id: arguments.operands[0]))
+    let keys: [OperatorMessages.Key] = try await client.get("keys", container: nil)
+    let id = try arguments.identifier(
+      arguments.operands[0], among: keys.map(\.id), of: "key", listing: "virga keys list")
+    let key = keys.first { $0.id == id }
+    try arguments.confirm("End key '\(key?.name ?? id)' of \(key?.container.rawValue ?? "")?", "nothing was removed")
+    let _: OperatorMessages.Done = try await client.post("keys/remove", OperatorMessages.Identified(id: id))
     if arguments.has("--json") { return try Terminal.print(json: OperatorMessages.Done()) }
     Terminal.print("Removed.")
   }

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import VirgaAuth
 import VirgaCloudKit
+import VirgaCommandLine
 import VirgaHTTP
 import VirgaModel
 import VirgaServer
@@ -18,7 +19,12 @@ struct OperatorAccess: Sendable {
 
   static let dataOption = CommandSpec.Option(
     name: "--data", value: "DIR",
-    help: "The server's data folder: a server that uses it is asked with its own key; without one it is opened here.")
+    help: "The server's data folder: a server that uses it is asked with its own key; without one it is opened here.\n"
+      + "Default: $VIRGA_DATA, unless --endpoint is given.", variable: "VIRGA_DATA")
+  /// The same for commands that need the folder itself.
+  static let folderOption = CommandSpec.Option(
+    name: "--data", value: "DIR", help: "The server's data folder. Default: $VIRGA_DATA, then ./virga-data.",
+    variable: "VIRGA_DATA")
   static let options = [dataOption] + OperatorClient.options
   static let notes = """
     On the server's machine --data is enough; without it a server that the same user runs at --endpoint is found by itself.
@@ -32,7 +38,9 @@ struct OperatorAccess: Sendable {
   private let way: Way
 
   init(_ arguments: Arguments) async throws {
-    guard let path = arguments.value("--data") else {
+    // Whoever names a server means that one, whatever stands in the environment.
+    let isNamed = arguments.has("--endpoint") && !arguments.has("--data")
+    guard let path = arguments.value("--data"), !isNamed else {
       way = .server(try OperatorClient(arguments))
       return
     }
@@ -48,8 +56,13 @@ struct OperatorAccess: Sendable {
 
   /// - Throws: If there is no store in the folder: a wrong path must not make an empty one.
   static func checkFolder(_ path: String) throws(Failure) {
+    TemporaryFiles.use(path)
     guard try isThere(path + "/virga.sqlite") else {
       throw Failure(.unwritable, "there is no data of a server in \(path)")
+    }
+    var status = stat()
+    guard stat(path + "/virga.sqlite", &status) != 0 || status.st_size > 0 else {
+      throw Failure(.damaged, "\(path)/virga.sqlite is empty: put it back from a backup")
     }
   }
 
@@ -150,14 +163,23 @@ struct OperatorAccess: Sendable {
 
 /// Which database of whom a command is about.
 struct DatabaseChoice {
+  /// The container of a command that needs one.
+  static let container = CommandSpec.Option(
+    name: "--container", value: "ID", help: "The container. Default: $VIRGA_CONTAINER.", variable: "VIRGA_CONTAINER")
+
   static let options = [
-    CommandSpec.Option(name: "--container", value: "ID", help: "The container."),
-    CommandSpec.Option(name: "--environment", value: "NAME", help: "development or production. Default: development."),
-    CommandSpec.Option(name: "--database", value: "NAME", help: "private or public. Default: private."),
+    container,
+    CommandSpec.Option(
+      name: "--environment", value: "NAME", help: "development or production. Default: development.",
+      values: .words(["development", "production"])),
+    CommandSpec.Option(
+      name: "--database", value: "NAME", help: "private or public. Default: private.",
+      values: .words(["private", "public"])),
     CommandSpec.Option(name: "--user", value: "USER", help: "Whose: a user's record name (_…) or an account's."),
   ]
 
   let query: [(name: String, value: String)]
+  let isPublic: Bool
 
   init(_ arguments: Arguments) throws(Failure) {
     guard let container = try arguments.container() else {
@@ -168,6 +190,7 @@ struct DatabaseChoice {
     guard ["private", "public"].contains(database) else {
       throw .usage(arguments.spec.name, "--database is private or public, not \(database)")
     }
+    isPublic = database == "public"
     let user = arguments.value("--user")
     guard user != nil || database == "public" else { throw .usage(arguments.spec.name, "--user is missing") }
     query =

@@ -1,6 +1,7 @@
 import Foundation
 import VirgaAuth
 import VirgaCloudKit
+import VirgaCommandLine
 import VirgaModel
 import VirgaWire
 

@@ -1,4 +1,5 @@
 import Foundation
+import VirgaCommandLine
 import VirgaModel
 import VirgaSchema
 
@@ -13,7 +14,7 @@ enum OperatorCommand {
   static let bothEnvironments = "both"
 
   static func spec(
-    _ name: String, _ summary: String, operands: [String] = [], options: [CommandSpec.Option] = [],
+    _ name: String, _ summary: String, operands: [CommandSpec.Operand] = [], options: [CommandSpec.Option] = [],
     notes: String = ""
   ) -> CommandSpec {
     let json = CommandSpec.Option(name: "--json", value: nil, help: "Print JSON.")
@@ -22,15 +23,15 @@ enum OperatorCommand {
       notes: notes.isEmpty ? OperatorAccess.notes : "\(notes)\n\n\(OperatorAccess.notes)")
   }
 
-  /// Checks the arguments and runs `body` with a client of the server.
-  static func perform(
-    _ words: [String], _ spec: CommandSpec, _ body: (OperatorAccess, Arguments) async throws -> Void
-  ) async throws {
-    let arguments = try Arguments(words, for: spec)
-    if arguments.wantsHelp { return Terminal.print(spec.help) }
-    let access = try await OperatorAccess(arguments)
-    defer { access.close() }
-    try await body(access, arguments)
+  /// A command that runs with a client of the server.
+  static func command(
+    _ spec: CommandSpec, _ body: @escaping @Sendable (OperatorAccess, Arguments) async throws -> Void
+  ) -> Command {
+    Command(spec) { arguments in
+      let access = try await OperatorAccess(arguments)
+      defer { access.close() }
+      try await body(access, arguments)
+    }
   }
 }
 

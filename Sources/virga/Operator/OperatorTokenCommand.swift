@@ -1,5 +1,6 @@
 import Foundation
 import VirgaAuth
+import VirgaCommandLine
 
 /// `virga operator token`: the token for programs that manage a server without `virga`, such as a monitor.
 enum OperatorTokenCommand {
@@ -14,25 +15,7 @@ enum OperatorTokenCommand {
       \(OperatorAccess.notes)
       """)
 
-  private static let help = """
-    What only the operator of a server has.
-
-    Usage: virga operator token
-
-    It explains itself with --help.
-    """
-
-  static func run(_ words: [String]) async throws {
-    switch words.first {
-    case "token":
-      let arguments = try Arguments(Array(words.dropFirst()), for: token)
-      if arguments.wantsHelp { return Terminal.print(token.help) }
-      Terminal.print(try await find(arguments))
-    case "help", "--help", "-h": Terminal.print(help)
-    case nil: throw Failure.usage("virga operator", "a command is missing")
-    case let word?: throw Failure.usage("virga operator", "unknown command \(word)")
-    }
-  }
+  static let commands = [Command(token) { Terminal.print(try await find($0)) }]
 
   private static func find(_ arguments: Arguments) async throws -> String {
     guard let folder = arguments.value("--data") else { return try await OperatorClient(arguments).token() }

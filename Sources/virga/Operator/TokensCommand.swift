@@ -1,5 +1,6 @@
 import Foundation
 import VirgaAuth
+import VirgaCommandLine
 import VirgaModel
 
 /// `virga tokens …`: the API tokens of a server's containers.
@@ -10,7 +11,7 @@ enum TokensCommand {
   private static let create = OperatorCommand.spec(
     "tokens create", "Makes an API token for a container in one environment, and prints it this once.",
     options: [
-      .init(name: "--container", value: "ID", help: "The container."),
+      DatabaseChoice.container,
       OperatorCommand.environment,
       .init(name: "--name", value: "NAME", help: "What it is for."),
       .init(
@@ -23,33 +24,23 @@ enum TokensCommand {
           + "with cloudkit-CONTAINER:// for a native app. Default: it posts the token to the page that opened it."),
     ])
   private static let revoke = OperatorCommand.spec(
-    "tokens revoke", "Ends an API token, at once.", operands: ["ID"])
+    "tokens revoke", "Ends an API token, and the sign-ins that were made with it, at once.", operands: ["ID"],
+    options: [.yes], notes: "ID may be the beginning of one, if no other begins so.")
 
-  private static let help = """
-    The API tokens of a server's containers.
-
-    Usage: virga tokens list | create --container ID | revoke ID
-
-    Each explains itself with --help.
-    """
-
-  static func run(_ words: [String]) async throws {
-    let rest = Array(words.dropFirst())
-    switch words.first {
-    case "list": try await OperatorCommand.perform(rest, list) { try await list($0, $1) }
-    case "create": try await OperatorCommand.perform(rest, create) { try await create($0, $1) }
-    case "revoke": try await OperatorCommand.perform(rest, revoke) { try await revoke($0, $1) }
-    case "help", "--help", "-h": Terminal.print(help)
-    case nil: throw Failure.usage("virga tokens", "a command is missing")
-    case let word?: throw Failure.usage("virga tokens", "unknown command \(word)")
-    }
-  }
+  static let commands = [
+    OperatorCommand.command(list, list),
+    OperatorCommand.command(create, create),
+    OperatorCommand.command(revoke, revoke),
+  ]
 
   private static func list(_ client: OperatorAccess, _ arguments: Arguments) async throws {
     let container = try arguments.container()
     let tokens: [OperatorMessages.Token] = try await client.get("tokens", container: container)
     if tokens.isEmpty { try await client.warnIfUnknown(container) }
-    if arguments.has("--json") { return try Terminal.print(json: tokens) }
+    if arguments.has("--json") {
+      for token in tokens { try Terminal.print(json: token) }
+      return
+    }
     for token in tokens {
       let uses = [
         token.name ?? "-", token.origins.map { $0.joined(separator: " ") } ?? "any origin",
@@ -76,8 +67,14 @@ enum TokensCommand {
   }
 
   private static func revoke(_ client: OperatorAccess, _ arguments: Arguments) async throws {
-    let _: OperatorMessages.Done = try await client.post(
-      "tokens/revoke", OperatorMessages.Identified(id: arguments.operands[0]))
+    let tokens: [OperatorMessages.Token] = try await client.get("tokens", container: nil)
+    let id = try arguments.identifier(
+      arguments.operands[0], among: tokens.map(\.id), of: "API token", listing: "virga tokens list")
+    let token = tokens.first { $0.id == id }
+    try arguments.confirm(
+      "End API token '\(token?.name ?? id)' of \(token?.container.rawValue ?? "") and its sign-ins?",
+      "nothing was revoked")
+    let _: OperatorMessages.Done = try await client.post("tokens/revoke", OperatorMessages.Identified(id: id))
     if arguments.has("--json") { return try Terminal.print(json: OperatorMessages.Done()) }
     Terminal.print("Revoked.")
   }

@@ -1,5 +1,6 @@
 import Foundation
 import VirgaAuth
+import VirgaCommandLine
 import VirgaModel
 
 /// `virga users …`: the accounts of a server, and the roles that users have.
@@ -13,9 +14,10 @@ enum UsersCommand {
   private static let roles = OperatorCommand.spec(
     "users roles", "Shows the roles of a container's own that a user has, or gives other ones.", operands: ["USER"],
     options: [
-      .init(name: "--container", value: "ID", help: "The container."),
+      DatabaseChoice.container,
       .init(
-        name: "--environment", value: "NAME", help: "development or production. Default: development."),
+        name: "--environment", value: "NAME", help: "development or production. Default: development.",
+        values: .words(["development", "production"])),
       .init(
         name: "--set", value: "ROLES",
         help: "Give these roles, with commas between them, and take all others; 'none' takes all."),
@@ -25,24 +27,10 @@ enum UsersCommand {
       counts in the public database.
       """)
 
-  private static let help = """
-    The accounts of a server, and the roles of their users.
-
-    Usage: virga users list | roles USER --container ID [--set ROLES]
-
-    Each explains itself with --help.
-    """
-
-  static func run(_ words: [String]) async throws {
-    let rest = Array(words.dropFirst())
-    switch words.first {
-    case "list": try await OperatorCommand.perform(rest, list) { try await list($0, $1) }
-    case "roles": try await OperatorCommand.perform(rest, roles) { try await roles($0, $1) }
-    case "help", "--help", "-h": Terminal.print(help)
-    case nil: throw Failure.usage("virga users", "a command is missing")
-    case let word?: throw Failure.usage("virga users", "unknown command \(word)")
-    }
-  }
+  static let commands = [
+    OperatorCommand.command(list, list),
+    OperatorCommand.command(roles, roles),
+  ]
 
   private static func roles(_ client: OperatorAccess, _ arguments: Arguments) async throws {
     guard let container = try arguments.container() else {
@@ -70,7 +58,10 @@ enum UsersCommand {
     let container = try arguments.container()
     let accounts: [OperatorMessages.Account] = try await client.get("users", container: container)
     try await client.warnIfUnknown(container)
-    if arguments.has("--json") { return try Terminal.print(json: accounts) }
+    if arguments.has("--json") {
+      for account in accounts { try Terminal.print(json: account) }
+      return
+    }
     for account in accounts {
       Terminal.print(account.account.map { "Account \($0)" } ?? "Without an account here")
       for device in account.devices { Terminal.print("  device \(device.id)  \(device.name)") }

@@ -1,4 +1,5 @@
 import Foundation
+import VirgaCommandLine
 import VirgaModel
 import VirgaSchema
 
@@ -6,12 +7,12 @@ import VirgaSchema
 enum SchemaCommand {
   private typealias Option = CommandSpec.Option
 
-  private static let container = Option(name: "--container", value: "ID", help: "The container.")
+  private static let container = DatabaseChoice.container
   private static let file = Option(
     name: "--file", value: "FILE", help: "The schema's text (.ckdb); - is standard input.")
   private static let environment = Option(
-    name: "--environment", value: "NAME", help: "development or production. Default: development.")
-  private static let yes = Option(name: "--yes", value: nil, help: "Do it without asking.")
+    name: "--environment", value: "NAME", help: "development or production. Default: development.",
+    values: .words(["development", "production"]))
   private static let json = Option(name: "--json", value: nil, help: "Print the report as JSON, on one line.")
 
   private static let exitCodes = """
@@ -34,11 +35,11 @@ enum SchemaCommand {
     "import",
     "Makes a file development's schema. What development has more is removed with its data; a file that lacks or changes\n"
       + "what production has is refused.",
-    [container, file, yes, json])
+    [container, file, .yes, json])
   private static let validate = spec(
     "validate",
     "Checks a file: alone, or with --container also against production, which refuses what would lose data.",
-    [file, container, json])
+    [file, Option(name: "--container", value: "ID", help: "The container."), json])
   private static let diff = spec(
     "diff",
     "Shows what differs: from production to development; with one --file from an environment to the file;\n"
@@ -48,41 +49,15 @@ enum SchemaCommand {
     ])
   private static let deploy = spec(
     "deploy", "Brings development's schema to production, which only takes what is added. Data stay where they are.",
-    [container, yes, json])
+    [container, .yes, json])
   private static let reset = spec(
     "reset", "Makes development's schema like production's and deletes all of development's data.",
-    [container, yes, json])
+    [container, .yes, json])
 
-  private static let help = """
-    The schemas of a container.
-
-    Usage: virga schema export | import | validate | diff | deploy | reset [options]
-
-    Each explains itself with --help.
-    """
-
-  static func run(_ words: [String]) async throws {
-    let rest = Array(words.dropFirst())
-    switch words.first {
-    case "export": try await perform(rest, export, exportSchema)
-    case "import": try await perform(rest, importing, importSchema)
-    case "validate": try await perform(rest, validate, validateSchema)
-    case "diff": try await perform(rest, diff, compareSchemas)
-    case "deploy": try await perform(rest, deploy, deploySchema)
-    case "reset": try await perform(rest, reset, resetSchema)
-    case "help", "--help", "-h": Terminal.print(help)
-    case nil: throw Failure.usage("virga schema", "a command is missing")
-    case let word?: throw Failure.usage("virga schema", "unknown command \(word)")
-    }
-  }
-
-  private static func perform(
-    _ words: [String], _ spec: CommandSpec, _ body: (Arguments) async throws -> Void
-  ) async throws {
-    let arguments = try Arguments(words, for: spec)
-    if arguments.wantsHelp { return Terminal.print(spec.help) }
-    try await body(arguments)
-  }
+  static let commands = [
+    Command(export, exportSchema), Command(importing, importSchema), Command(validate, validateSchema),
+    Command(diff, compareSchemas), Command(deploy, deploySchema), Command(reset, resetSchema),
+  ]
 
   // MARK: Commands
 
@@ -123,7 +98,7 @@ enum SchemaCommand {
     if !losses.isEmpty, !arguments.has("--yes") {
       Terminal.complain("Development's data of these are lost:")
       for change in losses { Terminal.complain(change.text) }
-      guard Terminal.confirm("Import?") else { throw Failure(.failed, "nothing was imported") }
+      try arguments.confirm("Import?", "nothing was imported")
     }
     let report = try await schemas.report("POST", "import", body: text)
     try printReport(report, arguments)
@@ -174,9 +149,7 @@ enum SchemaCommand {
       try arguments.has("--json") ? Terminal.print(json: plan) : Terminal.print("Production has this schema already.")
       return
     }
-    if !arguments.has("--yes"), !Terminal.confirm("Deploy to production? What is added there stays for good.") {
-      throw Failure(.failed, "nothing was deployed")
-    }
+    try arguments.confirm("Deploy to production? What is added there stays for good.", "nothing was deployed")
     let report = try await schemas.report("POST", "deploy")
     if arguments.has("--yes") || !report.isValid { try printReport(report, arguments) }
     try check(report, arguments, refused)
@@ -186,11 +159,8 @@ enum SchemaCommand {
   private static func resetSchema(_ arguments: Arguments) async throws {
     let schemas = try ContainerSchemas(arguments)
     try schemas.checkIsKnown(try await schemas.report("GET", "diff"))
-    if !arguments.has("--yes"),
-      !Terminal.confirm("Delete all of development's data of \(schemas.container) and make its schema production's?")
-    {
-      throw Failure(.failed, "nothing was reset")
-    }
+    try arguments.confirm(
+      "Delete all of development's data of \(schemas.container) and make its schema production's?", "nothing was reset")
     let report = try await schemas.report("POST", "reset")
     try printReport(report, arguments)
     if !arguments.has("--json") {

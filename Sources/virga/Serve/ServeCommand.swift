@@ -1,6 +1,7 @@
 import Foundation
 import VirgaAuth
 import VirgaCloudKit
+import VirgaCommandLine
 import VirgaHTTP
 import VirgaModel
 import VirgaServer
@@ -11,9 +12,9 @@ enum ServeCommand {
   /// How long requests under way may take once the server is asked to stop.
   private static let drainTime: Duration = .seconds(10)
 
-  static func run(_ words: [String]) async throws {
-    let arguments = try Arguments(words, for: ServeOptions.spec)
-    if arguments.wantsHelp { return Terminal.print(ServeOptions.spec.help) }
+  static let commands = [Command(ServeOptions.spec, run)]
+
+  private static func run(_ arguments: Arguments) async throws {
     let options = try ServeOptions(arguments)
     if case .folder(let path) = options.data { try BackupMark.refuse(path) }
     let signals = StopSignals()
@@ -32,7 +33,7 @@ enum ServeCommand {
     let port = try start(server, options)
     let firstCode: String?
     do { firstCode = try await front.accounts.codeForFirstAccount() } catch {
-      throw Failure(.internalError, "the accounts cannot be read: \(error)")
+      throw Failure(.internalError, "the accounts cannot be read: \(plainText(of: error))")
     }
     let running = RunningServer(
       endpoint: localURL(host: options.host, port: port), folder: storage.folder, baseURL: options.baseURL)

@@ -1,5 +1,6 @@
 import Foundation
 import VirgaCloudKit
+import VirgaCommandLine
 import VirgaHTTP
 import VirgaModel
 import VirgaServer
@@ -39,11 +40,14 @@ struct ServeOptions: Sendable {
 
   static let spec = CommandSpec(
     name: "virga serve",
-    summary: "Runs the server until it gets SIGINT or SIGTERM; then it finishes what is under way and exits 0.",
+    summary: "Runs the server until it gets SIGINT, SIGTERM or SIGHUP; then it finishes what is under way and exits 0.",
     options: [
       .init(name: "--host", value: "HOST", help: "Address to listen on. Default: 127.0.0.1, this machine only."),
       .init(name: "--port", value: "N", help: "Port to listen on; 0 picks a free one. Default: 8787."),
-      .init(name: "--data", value: "DIR", help: "Folder of the data, made if missing. Default: ./virga-data."),
+      .init(
+        name: "--data", value: "DIR",
+        help: "Folder of the data, made if missing. Default: $VIRGA_DATA, then ./virga-data.",
+        variable: "VIRGA_DATA"),
       .init(name: "--ephemeral", value: nil, help: "Keep all data in memory; they are gone at the end."),
       .init(
         name: "--container", value: "ID", help: "Serve this container; may be repeated. Default: any.",
@@ -51,7 +55,8 @@ struct ServeOptions: Sendable {
       .init(
         name: "--enrolment", value: "POLICY",
         help: "Who may make a new account: open (anybody), invite (with a code), closed (nobody).\n"
-          + "Default: open on a server for this machine only, else invite."),
+          + "Default: open on a server for this machine only, else invite.",
+        values: .words(EnrolmentPolicy.allCases.map(\.rawValue))),
       .init(
         name: "--base-url", value: "URL",
         help: "Where clients reach the server, such as a proxy before it. The server answers to that name and to this\n"
@@ -67,7 +72,7 @@ struct ServeOptions: Sendable {
       .init(
         name: "--log", value: "FORMAT",
         help: "Write a line for each request to standard error: text (default) or json.",
-        valueIfBare: "text"),
+        valueIfBare: "text", values: .words(EventLog.Format.allCases.map(\.rawValue))),
       .init(
         name: "--user-rate", value: "N[:BURST]",
         help: "Requests a second of one user, and at once; more are told to wait. 'off' for no limit.\n"

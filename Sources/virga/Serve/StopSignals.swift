@@ -19,7 +19,8 @@ final class StopSignals: Sendable {
   nonisolated(unsafe) private let sources: [any DispatchSourceSignal]
 
   init() {
-    let names = [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")]
+    // The end of a terminal asks for the same. Whoever started the program by nohup ignores it, and goes on doing so.
+    let names = [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")] + (Self.ignores(SIGHUP) ? [] : [(SIGHUP, "SIGHUP")])
     sources = names.map { number, _ in
       // The source sees the signal also when it is ignored, and only then does it not end the process.
       signal(number, SIG_IGN)
@@ -31,6 +32,13 @@ final class StopSignals: Sendable {
     }
     // A client that goes away while it is answered is seen as an error of the write.
     signal(SIGPIPE, SIG_IGN)
+  }
+
+  private static func ignores(_ number: Int32) -> Bool {
+    var action = sigaction()
+    guard sigaction(number, nil, &action) == 0 else { return false }
+    // The system's two words for "nothing" and "the usual" are numbers in the place of a function.
+    return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 
   /// The name of the first signal, once it came.

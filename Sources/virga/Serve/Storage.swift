@@ -1,5 +1,6 @@
 import Foundation
 import VirgaAuth
+import VirgaCommandLine
 import VirgaHTTP
 import VirgaServer
 import VirgaServerSQLite
@@ -50,10 +51,17 @@ struct Storage: Sendable {
 
   /// - Throws: If the folder lost its database: a new one beside the rest would hide the loss.
   private static func check(_ path: String) throws(Failure) {
+    TemporaryFiles.use(path)
     let files = FileManager.default
     guard !files.fileExists(atPath: path + "/virga.sqlite") else { return }
     // A restore that was cut off has a word of its own.
     guard !files.fileExists(atPath: StoreCopy.restoringFolder(in: path)) else { return }
+    if files.fileExists(atPath: "\(path)/\(ServerSecrets.fileName)") {
+      throw Failure(
+        .damaged,
+        "\(path) holds a server's \(ServerSecrets.fileName) but virga.sqlite is missing: put it back from a backup, "
+          + "or empty the folder to begin anew")
+    }
     let assets = files.enumerator(atPath: path + "/assets")
     while let name = assets?.nextObject() as? String {
       var isFolder: ObjCBool = false
@@ -61,7 +69,9 @@ struct Storage: Sendable {
         continue
       }
       throw Failure(
-        .damaged, "\(path) holds assets but virga.sqlite is missing: restore it, or empty the folder to begin anew")
+        .damaged,
+        "\(path) holds assets but virga.sqlite is missing: put it back from a backup, or empty the folder to begin "
+          + "anew")
     }
   }
 
@@ -108,30 +118,35 @@ struct Storage: Sendable {
     try? FileManager.default.removeItem(atPath: folder)
   }
 
-  /// What is said of a folder whose database a command could not read; the store's words are on one line.
+  /// What is said of a folder whose database a command could not read.
   static func unreadable(_ folder: String, _ error: any Error) -> Failure {
-    let error = StoreError.translating(error)
-    let text = if case StoreError.damaged(let text) = error { text } else { "\(error)" }
-    let line = text.split(whereSeparator: \.isNewline).joined(separator: " ")
-    return Failure(.damaged, "the data in \(folder) cannot be read: \(line)")
+    let failure = failure(error, in: [folder])
+    guard [.damaged, .internalError, .unwritable].contains(failure.code) else { return failure }
+    return Failure(failure.code, "the data in \(folder) cannot be read: \(failure.message)")
   }
 
-  static func failure(_ error: any Error) -> Failure {
-    switch error {
+  /// - Parameter folders: Where something is written; the full one of them is named.
+  static func failure(_ error: any Error, in folders: [String] = []) -> Failure {
+    switch StoreError.translating(error) {
     case SecureFileError.damaged: Failure(.damaged, "\(error)")
     case SecureFileError.tooOpen: Failure(.noPermission, "\(error)")
     case SecureFileError.full: Failure(.full, "\(error)")
     case is SecureFileError: Failure(.unwritable, "\(error)")
     case StoreError.inUse(let text): Failure(.inUse, text)
     case StoreError.unwritable(let text): Failure(.unwritable, text)
-    case StoreError.full(let text): Failure(.full, text)
-    case StoreError.damaged(let text): Failure(.damaged, text)
+    case StoreError.full(let text):
+      Failure(.full, folders.isEmpty ? text : "no space is left in \(TemporaryFiles.full(among: folders))")
+    // SQLite's words may be several lines.
+    case StoreError.damaged(let text):
+      Failure(.damaged, text.split(whereSeparator: \.isNewline).joined(separator: " "))
     case StoreError.diskFailed(let text): Failure(.internalError, text)
     case StoreError.newerVersion(let found, let known):
       Failure(
         .newerVersion,
         "the data were written by a newer version (layout \(found), this one knows \(known)); update virga")
-    default: Failure(.internalError, "the data folder cannot be opened: \(error)")
+    case let failure as Failure: failure
+    case let error as StoreError: Failure(.internalError, error.description)
+    default: Failure(.internalError, "the data folder cannot be opened: \(plainText(of: error))")
     }
   }
 }

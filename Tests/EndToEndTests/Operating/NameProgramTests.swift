@@ -158,7 +158,7 @@ import Testing
     check(try await records("restore", "m", "--json"))
     let export = server.folder.path + "/export"
     #expect(try await run("export", account, export).code == 0)
-    #expect(try await records("delete", "m").code == 0)
+    #expect(try await records("delete", "m", "--yes").code == 0)
     #expect(try await run("import", export, "--user", account).code == 0)
     check(try await records("get", "m", "--json"))
     let filter = #"{"comparator":"EQUALS","fieldName":"long","fieldValue":{"value":0.30000000000000004}}"#
@@ -190,19 +190,19 @@ import Testing
   }
 
   @Test func aRecordThatIsNotThereIsNotDeleted() async throws {
-    let end = try await records("delete", "typo")
+    let end = try await records("delete", "typo", "--yes")
     #expect(end.code == 1 && end.errors == "virga: typo: Record not found\n" && end.output.isEmpty, "\(end)")
-    #expect(try await records("delete", "n").code == 0)
+    #expect(try await records("delete", "n", "--yes").code == 0)
   }
 
   @Test func aZoneThatIsNotThereIsNamed() async throws {
-    for words in [["get", "n"], ["history", "n"], ["delete", "n"], ["query", "--type", "Note"]] {
+    for words in [["get", "n"], ["history", "n"], ["delete", "n", "--yes"], ["query", "--type", "Note"]] {
       let place = ["--container", "iCloud.a", "--user", account, "--data", server.data, "--zone", "Typo"]
       let end = try await ProgramRun.run(["records"] + words + place)
       #expect(end.code == 1 && end.errors.contains("Zone does not exist: Typo"), "\(words) \(end)")
     }
     let place = ["--container", "iCloud.a", "--user", account, "--data", server.data]
-    let end = try await ProgramRun.run(["zones", "delete", "Typo"] + place)
+    let end = try await ProgramRun.run(["zones", "delete", "Typo", "--yes"] + place)
     #expect(end.code == 1 && end.errors == "virga: Typo: Zone does not exist\n", "\(end)")
   }
 }

@@ -51,12 +51,12 @@ import Testing
     #expect(history.count == 2)
     #expect(try await records("restore", "r").code == 0)
     #expect(try await records("get", "r").output.contains(#""value":"one""#))
-    #expect(try await records("delete", "r").code == 0)
+    #expect(try await records("delete", "r", "--yes").code == 0)
     let gone = try await records("get", "r")
     #expect(gone.code == 1)
     #expect(gone.errors == "virga: r: Record not found\n")
     #expect(try await zones("list").output == "_defaultZone\nDiary\n")
-    #expect(try await zones("delete", "Diary").code == 0)
+    #expect(try await zones("delete", "Diary", "--yes").code == 0)
     #expect(try await zones("list").output == "_defaultZone\n")
     #expect(try await run("stats", "--data", server.folder.path).code == 73)
   }
@@ -114,7 +114,7 @@ import Testing
     let (kept, revoked) = (try await make("kept"), try await make("revoked"))
     let backup = server.folder.path + "/backup"
     #expect(try await run("backup", backup, "--data", server.data).code == 0)
-    #expect(try await run("tokens", "revoke", revoked, "--data", server.data).code == 0)
+    #expect(try await run("tokens", "revoke", revoked, "--yes", "--data", server.data).code == 0)
     await server.kill()
     func restored(_ name: String, _ more: String...) async throws -> (output: String, tokens: String) {
       let data = "\(server.folder.path)/\(name)"

@@ -31,7 +31,7 @@ final class ProgramRun: Sendable {
   private let errors: Collected
   private let code = Collected.Value<Int32>()
 
-  /// - Parameter program: Another one than `virga`.
+  /// - Parameter program: Another one than `virga`: its name beside the tests, or its whole path.
   init(_ arguments: [String], program: String = "virga", environment: [String: String] = [:]) throws {
     var variables = [
       "PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8", "XDG_STATE_HOME": Self.state,
@@ -40,7 +40,8 @@ final class ProgramRun: Sendable {
       variables[name] = ProcessInfo.processInfo.environment[name]
     }
     variables.merge(environment) { _, new in new }
-    let (process, pipes) = try Self.start(Self.folder.appendingPathComponent(program).path, arguments, variables)
+    let path = program.hasPrefix("/") ? program : Self.folder.appendingPathComponent(program).path
+    let (process, pipes) = try Self.start(path, arguments, variables)
     self.process = process
     input = Mutex(pipes.input)
     output = Collected(pipes.output)

@@ -50,7 +50,7 @@ package struct CommandShape: Sendable {
 }
 
 /// Why a command line was not understood.
-package enum UsageError: Error, Hashable {
+package enum UsageError: Error, Hashable, CustomStringConvertible {
   case noCommand
   case unknownCommand(String)
   case unknownOption(String, command: String)
@@ -61,6 +61,9 @@ package enum UsageError: Error, Hashable {
   case wordIsMissing(command: String)
   case tooManyWords(String, command: String)
   case valueIsWrong(option: String, value: String)
+
+  /// For those who write programs; users are told in their language.
+  package var description: String { Lanternly.explain(self, .english) }
 }
 
 /// A command line, read.

@@ -1,3 +1,5 @@
+import VirgaCommandLine
+
 /// What the program's end tells a script.
 package enum ExitCode: Int32, Sendable {
   case done = 0
@@ -17,7 +19,7 @@ package enum ExitCode: Int32, Sendable {
 }
 
 /// A failure that the user is told in one line.
-struct CommandFailure: Error {
+struct CommandFailure: Error, CustomStringConvertible {
   var code: ExitCode
   var text: Text
   var values: [String]
@@ -27,10 +29,15 @@ struct CommandFailure: Error {
     self.text = text
     self.values = values
   }
+
+  /// For those who write programs; users are told in their language.
+  var description: String { Texts.english.filled(text, values) }
 }
 
 /// A failure after which what the user wrote in an editor is in its file still.
-struct DraftKept: Error {
+struct DraftKept: Error, CustomStringConvertible {
   var path: String
   var cause: any Error
+
+  var description: String { "\(plainText(of: cause)); the text is in \(path)" }
 }

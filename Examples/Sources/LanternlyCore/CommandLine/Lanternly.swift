@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import VirgaCommandLine
 import VirgaSQLite
 
 /// The program: reads a command line, does what it says and tells how it went.
@@ -117,7 +118,7 @@ package struct Lanternly {
   // MARK: Words for what went wrong
 
   /// - Parameter command: Whose help is named where the error does not know it.
-  private static func explain(_ error: UsageError, _ texts: Texts, command: String = "") -> String {
+  static func explain(_ error: UsageError, _ texts: Texts, command: String = "") -> String {
     let (text, topic): (String, String) =
       switch error {
       case .noCommand: (texts(.usageNoCommand), "")
@@ -158,7 +159,7 @@ package struct Lanternly {
     case let error as SQLiteError where error.condition == .notADatabase || error.condition == .corrupt:
       (.failure, texts(.diaryIsDamaged, database, error.message))
     case let error as SQLiteError: (.failure, texts(.diaryFailed, database, error.message))
-    default: (.failure, texts(.unexpected, "\(error)"))
+    default: (.failure, texts(.unexpected, plainText(of: error)))
     }
   }
 

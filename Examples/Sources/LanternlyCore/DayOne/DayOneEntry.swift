@@ -70,7 +70,7 @@ package enum ImportNote: Hashable, Sendable {
 }
 
 /// Why nothing was imported.
-package enum ImportError: Error, Hashable {
+package enum ImportError: Error, Hashable, CustomStringConvertible {
   case notFound(String)
   case unreadable(FileError)
   /// At a line and a column, in bytes, both from 1.
@@ -81,4 +81,18 @@ package enum ImportError: Error, Hashable {
   case repeatedName(file: String, name: String)
   case tooLarge(file: String)
   case file(FileError)
+
+  /// For those who write programs; users are told in their language.
+  package var description: String {
+    switch self {
+    case .notFound(let path): "there is no \(path)"
+    case .unreadable(let error), .file(let error): error.description
+    case .brokenJSON(let file, let line, let column): "\(file) is broken in line \(line), column \(column)"
+    case .brokenArchive(let file, let reason): "\(file): \(reason)"
+    case .notAnExport(let path): "\(path) is no export"
+    case .unsafeArchive(let file, let name): "\(file): a name in it leads outside: \(name)"
+    case .repeatedName(let file, let name): "\(file) holds \(name) twice"
+    case .tooLarge(let file): "\(file) would unpack to far too much"
+    }
+  }
 }

@@ -58,9 +58,11 @@ struct DayOneJournal {
         uuid: uuid, label: label, created: created, modified: object.moment("modifiedDate", in: zone) ?? created))
   }
 
-  struct Refusal: Error {
+  struct Refusal: Error, CustomStringConvertible {
     var note: ImportNote
     init(_ note: ImportNote) { self.note = note }
+
+    var description: String { "an entry was left out" }
   }
 
   func entry(_ object: LooseObject, _ identity: Identity) throws -> DayOneEntry {

@@ -1,5 +1,6 @@
 import CArchive
 import Foundation
+import VirgaCommandLine
 
 /// Unpacks ZIP files that came from elsewhere.
 package enum ArchiveReader {
@@ -13,13 +14,23 @@ package enum ArchiveReader {
     package init() {}
   }
 
-  package enum Failure: Error, Hashable {
+  package enum Failure: Error, Hashable, CustomStringConvertible {
     case unreadable(String)
     /// A name that leads out of the folder, or something that is neither a file nor a folder.
     case unsafeName(String)
     case repeatedName(String)
     case tooLarge
     case file(FileError)
+
+    package var description: String {
+      switch self {
+      case .unreadable(let text): text
+      case .unsafeName(let name): "a name in it leads outside: \(name)"
+      case .repeatedName(let name): "it holds \(name) twice"
+      case .tooLarge: "it would unpack to far too much"
+      case .file(let error): error.description
+      }
+    }
   }
 
   /// Unpacks into an empty folder.
@@ -76,7 +87,7 @@ package enum ArchiveReader {
     } catch let error as Failure {
       throw error
     } catch {
-      throw .unreadable(String(describing: error))
+      throw .unreadable(plainText(of: error))
     }
   }
 

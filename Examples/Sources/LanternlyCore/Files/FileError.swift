@@ -1,7 +1,7 @@
 import Foundation
 
 /// A file could not be read or written.
-package struct FileError: Error, Hashable {
+package struct FileError: Error, Hashable, CustomStringConvertible {
   package enum Action: String, Sendable { case open, read, write, rename, make, list }
 
   package var action: Action
@@ -10,6 +10,8 @@ package struct FileError: Error, Hashable {
   package var reason: String
   /// The system's number for it; 0 where it did not refuse.
   package var errorNumber: Int32 = 0
+
+  package var description: String { "\(path): \(reason)" }
 
   package var isDiskFull: Bool { errorNumber == ENOSPC || errorNumber == EDQUOT }
 

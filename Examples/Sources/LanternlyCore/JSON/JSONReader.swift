@@ -3,10 +3,17 @@
 /// Numbers keep their digits. A text that is none (half of a surrogate pair, bytes that are not UTF-8) is a value that cannot be
 /// read, and no error of the whole: the grammar around it is whole.
 final class JSONReader {
-  enum Failure: Error, Hashable {
+  enum Failure: Error, Hashable, CustomStringConvertible {
     case file(FileError)
     /// The grammar is broken: counted from 1, the columns in bytes.
     case syntax(line: Int, column: Int)
+
+    var description: String {
+      switch self {
+      case .file(let error): error.description
+      case .syntax(let line, let column): "the JSON is broken in line \(line), column \(column)"
+      }
+    }
   }
 
   enum Kind { case object, array, text, number, word, end }

@@ -1,5 +1,6 @@
 import CloudKit
 import Foundation
+import VirgaCommandLine
 import VirgaSQLite
 
 /// One sync from beginning to end.
@@ -136,7 +137,7 @@ struct DiarySyncRun {
       case let error as CKError: (SyncNotes.Failure.code(of: error), error.localizedDescription)
       case let error as FileError: ("file", "\(error.path): \(error.reason)")
       case let error as SQLiteError: ("diary", error.message)
-      default: ("unexpected", "\(error)")
+      default: ("unexpected", plainText(of: error))
       }
     let time = now()
     let wait = (error as? CKError)?.retryAfterSeconds
