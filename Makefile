@@ -1,5 +1,5 @@
 # Virga. `make demo` and `make test` are all that a newcomer types; each installs what it needs.
-.PHONY: help install build release serve demo test tsan fuzz bench lint docs clean
+.PHONY: help deps build release install package try-package serve demo test check tsan fuzz bench lint docs clean
 SWIFT ?= swift
 # The examples are a package of their own that is built into the same folder, so that nothing is compiled twice.
 # SwiftPM keeps the plan of the package it built last and would take it for the other's: it is dropped in between.
@@ -11,32 +11,46 @@ REPLAN = @rm -f .build/debug.yaml .build/release.yaml
 help:
 	@echo "make demo    three devices, one diary, a real server: build, run, and print what each device sees"
 	@echo "make test    build and run all tests"
+	@echo "make check   in two minutes what a change usually breaks: format, arrows, and the tests that wait for nothing"
 	@echo "make tsan    run the client's tests under the thread sanitizer"
 	@echo "make fuzz    send damaged requests for SECONDS=600, and print how to repeat what is found"
 	@echo "make serve   run the server on http://127.0.0.1:8787 with its data in ./virga-data"
 	@echo "make bench   measure, and compare counts with Benchmarks/thresholds.json; DISK_MS=2 adds that to each sync"
+	@echo "make install PREFIX=/usr/local    install the programs, their completions and manual pages; DESTDIR=… too"
+	@echo "make package a Debian package and a container file in .build/package; make try-package tries both (root)"
+	@echo "make deps    install the C libraries of Debian that Virga stands on"
 	@echo "make lint    check the format of all Swift sources"
 	@echo "make docs    build the documentation into .build/docs"
 	@echo "make clean   remove what was built"
 
-install:
-	@scripts/install
+deps:
+	@scripts/deps
 
-build: install
+build: deps
 	$(REPLAN)
 	$(SWIFT) build
 	$(REPLAN)
 	$(SWIFT) build $(EXAMPLES)
 	$(REPLAN)
 
-release: install
+release: deps
 	$(REPLAN)
 	$(SWIFT) build -c release $(EXAMPLES) --product virga
 	$(SWIFT) build -c release $(EXAMPLES) --product lanternly
 	$(SWIFT) build -c release $(EXAMPLES) --product sample-export
 	$(REPLAN)
 
-serve: install
+PREFIX ?= /usr/local
+install: release
+	scripts/install-programs .build/release $(PREFIX) $(DESTDIR)
+
+package: release
+	scripts/package .build/release .build/package
+
+try-package:
+	scripts/try-package .build/package
+
+serve: deps
 	$(REPLAN)
 	$(SWIFT) build -c release --product virga
 	.build/release/virga serve
@@ -44,7 +58,7 @@ serve: install
 demo: release
 	scripts/demo
 
-test: install
+test: deps
 	$(REPLAN)
 	$(SWIFT) build --build-tests
 	scripts/run-tests --skip-build
@@ -56,11 +70,19 @@ test: install
 	$(SWIFT) build --build-tests $(COMPANIONS)
 	scripts/run-tests --skip-build $(COMPANIONS)
 
-tsan: install
+# What needs no server, no disk and no clock, and what reads the sources.
+CHECKED = WireTests,SchemaTests,PredicateTests,SyncTests,ServerTests,CommandLineTests,TidyTests
+check: deps lint
+	$(REPLAN)
+	VIRGA_ONLY=$(CHECKED) $(SWIFT) build --build-tests
+	VIRGA_ONLY=$(CHECKED) scripts/run-tests --skip-build
+	$(REPLAN)
+
+tsan: deps
 	scripts/tsan
 
 SECONDS ?= 600
-fuzz: install
+fuzz: deps
 	$(REPLAN)
 	VIRGA_ONLY=HTTPTests VIRGA_FUZZ_SECONDS=$(SECONDS) $(SWIFT) test --disable-xctest --filter 'FrontFuzzTests|ParserFuzzTests'
 
@@ -73,7 +95,7 @@ SLOW_DISK = LD_PRELOAD=$(CURDIR)/.build/slow_disk.so VIRGA_BENCH_DISK_MS=$(DISK_
 bench: .build/slow_disk.so
 endif
 
-bench: install
+bench: deps
 	$(REPLAN)
 	$(SWIFT) build -c release --product virga
 	$(SWIFT) build -c release --product bench
@@ -84,7 +106,7 @@ bench: install
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests Companions Benchmarks
 
-docs: install
+docs: deps
 	$(REPLAN)
 	scripts/docs
 
