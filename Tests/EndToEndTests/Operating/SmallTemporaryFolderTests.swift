@@ -37,7 +37,8 @@ struct SmallTemporaryFolderTests {
     }
     for isServing in [true, false] {
       if !isServing { await server.terminate() }
-      let query = ["records", "query", "--type", "Note", "--sort", "-n", "--limit", "500", "--json"]
+      let all = #"{"comparator":"GREATER_THAN","fieldName":"n","fieldValue":{"value":-1}}"#
+      let query = ["records", "query", "--type", "Note", "--filter", all, "--sort", "-n", "--limit", "500", "--json"]
       let found = try await ProgramRun.run(query + place, environment: environment)
       #expect(found.code == 0 && found.output.split(separator: "\n").count == 500, "\(found.errors)")
       #expect(try await run("stats", "--data", server.data).output.contains("Note"))
