@@ -26,8 +26,10 @@ struct LogLevels: Equatable, Sendable {
     }
   }
 
-  struct UnknownLevel: Error {
+  struct UnknownLevel: Error, CustomStringConvertible {
     let text: String
+
+    var description: String { "there is no level \(text)" }
   }
 
   func includes(_ type: OSLogType, subsystem: String, category: String) -> Bool {
