@@ -37,6 +37,7 @@ extension Front {
           }
         }
         try KeyBook().removeAll(of: .account(session.account), in: transaction)
+        try KeyBook().forgetCount(of: session.account, in: transaction)
         let added = message.add.map { KeyBook.Item(name: $0.name, value: $0.value, added: start.now) }
         var random = SystemRandom()
         _ = try KeyBook().add(added, to: .account(session.account), in: transaction, random: &random)

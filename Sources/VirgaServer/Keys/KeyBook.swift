@@ -87,9 +87,32 @@ package struct KeyBook: Sendable {
         throw ServiceError(.quotaExceeded, "\(Reason.quotaExceeded): \(used) bytes needed, \(limit) allowed")
       }
       try transaction.put(row)
+      if let account { try count(addedBytes, of: account, atMost: quotas.limit(of: database), in: transaction) }
     }
     return try self.items(in: place, transaction)
   }
+
+  /// Counts what an account's devices keep in zones, in all containers together: keys need no data beside them, so the
+  /// quota of each database would bound nothing.
+  private func count(
+    _ bytes: Int64, of account: AccountID, atMost limit: Int64?, in transaction: any WriteTransaction
+  ) throws {
+    let key = Self.countKey(account)
+    let known = try transaction.entity(.setting, key: key).flatMap { Int64(String(decoding: $0.value, as: UTF8.self)) }
+    let used = (known ?? 0) + bytes
+    if let limit, used > limit {
+      throw ServiceError(
+        .quotaExceeded, "\(Reason.quotaExceeded): \(used) bytes of keys in all containers, \(limit) allowed")
+    }
+    try transaction.put(Entity(.setting, key: key, value: Array(String(used).utf8)))
+  }
+
+  /// After all keys of an account's zones are gone.
+  package func forgetCount(of account: AccountID, in transaction: any WriteTransaction) throws {
+    try transaction.removeEntity(.setting, key: Self.countKey(account))
+  }
+
+  private static func countKey(_ account: AccountID) -> String { "keys.bytes/\(account)" }
 
   /// Counts keys of an owner that went.
   private func uncount(_ gone: [Entity], in key: DatabaseKey, _ transaction: any WriteTransaction) throws {

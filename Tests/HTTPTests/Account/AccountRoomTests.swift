@@ -42,6 +42,21 @@ import VirgaWire
     #expect(refused.text.contains("QUOTA_EXCEEDED"), "\(refused.text)")
   }
 
+  /// The attack that this is against put 41 MB under a quota of 1 MB, a little into each of many containers.
+  @Test func keysOfAllContainersTogetherAreBoundedByTheQuota() async throws {
+    let world = try await FrontWorld { $0.quotas = Quotas(userBytes: 100_000) }
+    var stored = 0
+    var last: ServiceError?
+    for number in 0..<10 {
+      let answer = try await addKey("k", bytes: 30_000, container: "iCloud.c\(number)", world)
+      if answer.status == 200 { stored += 1 } else { last = answer.error }
+    }
+    #expect(stored == 3 && last?.code == .quotaExceeded)
+    let reset = try await world.send("POST", "/virga/1/keys/reset", Array(#"{"add":[]}"#.utf8), session: world.session)
+    #expect(reset.status == 200, "\(reset.text)")
+    #expect(try await addKey("k", bytes: 30_000, container: "iCloud.c0", world).status == 200)
+  }
+
   /// The attack that this is against put 46 KB into each of 40 containers that there are not.
   @Test func anAccountHasDataInSoManyContainers() async throws {
     let world = try await FrontWorld()
