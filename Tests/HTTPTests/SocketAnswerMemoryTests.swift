@@ -5,7 +5,7 @@ import Testing
 
 /// Answers that nobody reads: what they take is bounded, and they go when others need the room.
 @Suite(.timeLimit(.minutes(2))) struct SocketAnswerMemoryTests {
-  private static let answerBytes = 12 << 20
+  private static let answerBytes = 24 << 20
 
   private func ask(_ port: UInt16) -> SocketClient {
     let client = SocketClient(port: port, receiveBuffer: 4_096)
@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test func answersThatNobodyReadTakeNoMoreThanTheirMemory() async throws {
-    let max = 30 << 20
+    let max = 60 << 20
     try await SocketTestServer.run {
       $0.bodyMemoryBytesMax = max
     } _: { server, port in
@@ -34,24 +34,24 @@ import Testing
 
   @Test func aReaderThatStallsMakesRoomForOneThatReads() async throws {
     try await SocketTestServer.run {
-      $0.bodyMemoryBytesMax = 16 << 20
+      $0.bodyMemoryBytesMax = 32 << 20
     } _: { server, port in
       let stalled = ask(port)
       #expect(await SocketTestServer.eventually { server.counters.memoryBytes > 0 })
       let early = SocketClient(port: port)
       early.send("GET /count/\(Self.answerBytes) HTTP/1.1\r\nHost: a\r\n\r\n")
-      #expect(early.skipAnswer() == 503)
+      #expect(early.skipAnswer() ?? 0 < 1_000, "a refusal")
       // It has its time first.
       let start = ContinuousClock.now
       var served: Int?
-      while served != 200, ContinuousClock.now - start < .seconds(20) {
+      while served != Self.answerBytes, ContinuousClock.now - start < .seconds(20) {
         var nothing = pollfd(fd: -1, events: 0, revents: 0)
         poll(&nothing, 1, 100)
         let reader = SocketClient(port: port)
         reader.send("GET /count/\(Self.answerBytes) HTTP/1.1\r\nHost: a\r\n\r\n")
         served = reader.skipAnswer()
       }
-      #expect(served == 200 && ContinuousClock.now - start >= .seconds(1))
+      #expect(served == Self.answerBytes && ContinuousClock.now - start >= .seconds(1))
       #expect(server.counters.answersEnded == 1)
       #expect(stalled.everythingUntilEnd().utf8.count < Self.answerBytes)
       #expect(server.outcomes.all.contains(false))
