@@ -19,14 +19,14 @@ import Testing
       $0.bodyMemoryBytesMax = max
     } _: { server, port in
       var clients: [SocketClient] = []
-      for count in 1...25 {
+      for count in 1...5 {
         clients.append(ask(port))
         #expect(await SocketTestServer.eventually { server.counters.requests == count })
         #expect(await SocketTestServer.eventually { server.counters.requestsUnderWay == 0 })
         #expect(server.counters.memoryBytes <= max)
       }
       #expect(server.counters.memoryBytes > 2 * Self.answerBytes - 2 * BodyMemory.freeBytes - 1)
-      #expect(clients[24].answer()?.status == 503, "there is no room, and nobody was stalled for long")
+      #expect(clients[4].answer()?.status == 503, "there is no room, and nobody was stalled for long")
       clients = []
       #expect(await SocketTestServer.eventually { server.counters.memoryBytes == 0 })
     }
@@ -53,7 +53,7 @@ import Testing
       }
       #expect(served == Self.answerBytes && ContinuousClock.now - start >= .seconds(1))
       #expect(server.counters.answersEnded == 1)
-      #expect(stalled.everythingUntilEnd().utf8.count < Self.answerBytes)
+      #expect(stalled.skipAnswer() ?? 0 < Self.answerBytes)
       #expect(server.outcomes.all.contains(false))
     }
   }
@@ -66,7 +66,7 @@ import Testing
       let client = ask(port)
       #expect(await SocketTestServer.eventually { server.counters.connections == 0 })
       #expect(server.counters.memoryBytes == 0)
-      #expect(client.everythingUntilEnd().utf8.count < Self.answerBytes)
+      #expect(client.skipAnswer() ?? 0 < Self.answerBytes)
     }
   }
 

@@ -109,6 +109,7 @@ final class AnswerShare: Sendable {
     var mark: Instant
     var sentAtMark: Int64 = 0
     var lastRate: Int64?
+    var hasWaited = false
   }
 
   /// How long an answer is watched before it is called slow.
@@ -139,9 +140,24 @@ final class AnswerShare: Sendable {
     }
   }
 
+  /// Notes that the system takes no more for now. What it took at once, up to the first time, says nothing of the reader.
+  func noteWait(sent: Int64, now: Instant) {
+    progress.withLock { progress in
+      guard !progress.hasWaited else { return }
+      progress.hasWaited = true
+      (progress.sent, progress.sentAtMark, progress.mark, progress.lastRate) = (sent, sent, now, nil)
+    }
+  }
+
   /// Bytes a second lately; `nil` of one that is too young to say.
   fileprivate func rate(now: Instant) -> Int64? {
-    progress.withLock { Self.rate($0, now) ?? $0.lastRate }
+    progress.withLock { progress in
+      guard let rate = Self.rate(progress, now) else { return progress.lastRate }
+      progress.lastRate = rate
+      progress.mark = now
+      progress.sentAtMark = progress.sent
+      return rate
+    }
   }
 
   private static func rate(_ progress: Progress, _ now: Instant) -> Int64? {

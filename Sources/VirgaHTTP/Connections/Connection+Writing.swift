@@ -194,6 +194,7 @@ extension Connection {
   private func waitForRoom() {
     guard let output else { return }
     let configuration = service.configuration
+    output.share?.noteWait(sent: output.sent, now: loop.now)
     let rate = output.share == nil ? configuration.answerRate : configuration.largeAnswerRate
     setDeadline(min(loop.now + configuration.answerStallTime, output.began + rate.time(for: output.sent)))
   }
