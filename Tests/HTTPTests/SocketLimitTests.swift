@@ -41,6 +41,7 @@ import Testing
         client.send(head(large.count))
         client.send(large)
         #expect(client.answer()?.body.count == large.count)
+        #expect(await SocketTestServer.eventually { server.counters.memoryBytes == 0 })
       }
       let before = server.counters.bytesReceived
       let waiting = SocketClient(port: port)
