@@ -228,7 +228,7 @@ import VirgaSQLite
   @Test(
     arguments: [
       ([], "a command is missing"), (["nothing"], "unknown command nothing"), (["--port"], "unknown command --port"),
-      (["version", "x"], "version takes no arguments"), (["serve", "--port"], "--port needs a value"),
+      (["version", "x"], "unexpected argument x"), (["serve", "--port"], "--port needs a value"),
       (["serve", "--port="], "--port needs a value"), (["serve", "--port", "--log"], "--port needs a value"),
       (["serve", "--port", "65536"], "--port is a number from 0 to 65535, not 65536"),
       (["serve", "--port", "-1"], "--port is a number"), (["serve", "--prot", "1"], "unknown option --prot"),

@@ -82,7 +82,7 @@ final class Fleet: Sendable {
   func deleteZone(of device: String) throws {
     let user = try store(device).notes().user ?? ""
     let result = try virga(
-      "operator", "zones", "delete", DiaryRecord.zoneName, "--data", serverData, "--container",
+      "operator", "zones", "delete", DiaryRecord.zoneName, "--yes", "--data", serverData, "--container",
       DiarySync.containerIdentifier, "--user", user)
     guard result.code == 0 else { throw Failure(text: result.output) }
   }

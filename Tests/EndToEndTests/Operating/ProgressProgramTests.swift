@@ -10,7 +10,7 @@ import Testing
     let zone = #""zoneID":{"zoneName":"Diary"}"#
     _ = try client.call("zones/modify", #"{"operations":[{"operationType":"create","zone":{\#(zone)}}]}"#)
     let text = String(repeating: "rain ", count: 100)
-    for start in stride(from: 0, to: 3_000, by: 200) {
+    for start in stride(from: 0, to: 12_000, by: 200) {
       let operations = (start..<start + 200).map { number in
         let record = #"{"recordName":"r\#(number)","recordType":"Note","fields":{"text":{"value":"\#(text)"}}}"#
         return #"{"operationType":"create","record":\#(record)}"#
@@ -30,10 +30,10 @@ import Testing
     let words = ["import", export, "--user", account, "--data", server.data]
     let line = #"exec "$0" "$@" 2>\#(terminal.path)"#
     let end = try await ProgramRun.run(["-c", line, ProgramRun.path] + words, program: "/bin/sh")
-    #expect(end.code == 0 && end.output == "Imported 3000 records.\n", "\(end)")
+    #expect(end.code == 0 && end.output == "Imported 12000 records.\n", "\(end)")
     let screen = terminal.text()
     #expect(screen.contains("\rSaving  ["), "\(screen)")
-    #expect(screen.contains(" / 3000 records  ") && screen.contains("%"))
+    #expect(screen.contains(" / 12000 records  ") && screen.contains("%"))
     #expect(screen.hasSuffix("\r\u{1B}[K"), "the line stays: \(screen.suffix(100))")
     // Into a file or a pipe nothing is written.
     #expect(try await ProgramRun.run(words).errors.isEmpty)
