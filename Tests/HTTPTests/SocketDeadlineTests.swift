@@ -111,6 +111,7 @@ import Testing
     try await SocketTestServer.run {
       $0.answerStallTime = takesALittle ? .seconds(60) : .milliseconds(60)
       $0.answerRate = .init(grace: .milliseconds(150), bytesPerSecond: takesALittle ? 1 << 40 : 1)
+      $0.largeAnswerRate = $0.answerRate
     } _: { server, port in
       server.write(SocketTestServer.pattern(count: 1 << 20), to: "data")
       let client = SocketClient(port: port, receiveBuffer: 4_096)
