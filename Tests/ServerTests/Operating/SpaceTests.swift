@@ -14,7 +14,7 @@ struct SpaceTests {
   private func fill(_ store: SQLiteStore, records: Int64 = 2_000) async throws -> ZoneRow {
     let filler = String(repeating: "x", count: 8_000)
     return try await store.writing { transaction in
-      let zone = try transaction.makeZone()
+      let zone = try transaction.zone("Notes", in: diary) ?? transaction.makeZone()
       for number in 1...records {
         try transaction.save(
           stored(RecordName("r\(number)"), number, fields: #"{"t":{"value":"\#(filler)","type":"STRING"}}"#), in: zone)

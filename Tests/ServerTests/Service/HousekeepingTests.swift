@@ -83,6 +83,8 @@ import VirgaWire
     let steps = try await store.reading { try Service().compactionSteps(in: $0, now: now) }
     var rows: [Int] = []
     for step in steps {
+      // What the file gives back is another matter: see SpaceTests.
+      if case .space = step { continue }
       var isMoreLikely = true
       while isMoreLikely {
         let before = store.counts.rows
@@ -90,7 +92,7 @@ import VirgaWire
         rows.append(store.counts.rows - before)
       }
     }
-    #expect((6...8).contains(rows.count) && rows.allSatisfy { $0 <= 510 }, "\(rows)")
+    #expect((6...9).contains(rows.count) && rows.allSatisfy { $0 <= 510 }, "\(rows)")
     try await store.reading { transaction in
       let old = try #require(try transaction.zone("Old", in: diary))
       #expect(try transaction.changes(in: old).isEmpty && transaction.versions(of: "r1", in: old).isEmpty)
