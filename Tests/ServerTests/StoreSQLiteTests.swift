@@ -96,9 +96,11 @@ struct StoreSQLiteTests {
   @Test func anEmptyOrMissingFileIsNotTakenForANewStore() async throws {
     try await fill()
     #expect(truncate(database, 0) == 0)
-    #expect(try refusal() == .damaged("\(database) is empty: restore it, or empty the folder to begin anew"))
+    #expect(
+      try refusal() == .damaged("\(database) is empty: put it back from a backup, or empty the folder to begin anew"))
     #expect(unlink(database) == 0)
-    #expect(try refusal() == .damaged("\(database) is missing: restore it, or empty the folder to begin anew"))
+    #expect(
+      try refusal() == .damaged("\(database) is missing: put it back from a backup, or empty the folder to begin anew"))
     #expect(unlink(folder.path + "/lock") == 0)
     try open().close()
   }
