@@ -8,6 +8,7 @@ final class TerminalProcess {
   private let terminal: Int32
   private let process: pid_t
   private var shown: [UInt8] = []
+  private var hasEnded = false
 
   // As in the headers of Linux and glibc; Swift's module of it leaves these out.
   private static let setLock: UInt = 0x4004_5431
@@ -41,8 +42,12 @@ final class TerminalProcess {
     self.process = process
   }
 
+  /// A process that nobody waits for stays in the table, and what looks for any child that ended finds it again and again.
   deinit {
-    kill(process, SIGKILL)
+    if !hasEnded {
+      kill(process, SIGKILL)
+      _ = reaped()
+    }
     close(terminal)
   }
 
@@ -75,8 +80,14 @@ final class TerminalProcess {
     while ContinuousClock.now < deadline && read() {}
     // What has closed its terminal has ended, or is about to.
     if ContinuousClock.now >= deadline { kill(process, SIGKILL) }
+    let status = reaped()
+    return status & 0x7F == 0 ? (status >> 8) & 0xFF : -1
+  }
+
+  private func reaped() -> Int32 {
     var status: Int32 = 0
     while waitpid(process, &status, 0) < 0 && errno == EINTR {}
-    return status & 0x7F == 0 ? (status >> 8) & 0xFF : -1
+    hasEnded = true
+    return status
   }
 }

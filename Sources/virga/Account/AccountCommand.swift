@@ -201,8 +201,14 @@ enum AccountCommand {
 
   private static func remove(_ client: AccountClient, _ arguments: Arguments) async throws {
     let devices = try await client.describe().devices
-    let id = try arguments.identifier(
-      arguments.operands[0], among: devices.map(\.id.rawValue), of: "device", listing: "virga account devices")
+    let typed = arguments.operands[0]
+    // A whole identifier is asked for as it is: a server that leaves the device out of its list must not keep it in, and a
+    // removal whose answer was lost is repeated.
+    let id =
+      typed.count == 32 && typed.allSatisfy(\.isHexDigit)
+      ? typed
+      : try arguments.identifier(
+        typed, among: devices.map(\.id.rawValue), of: "device", listing: "virga account devices")
     let (device, name) = (DeviceID(id), devices.first { $0.id.rawValue == id }?.name ?? id)
     let isOwn = try client.knownAccount()?.device == device
     try arguments.confirm(
