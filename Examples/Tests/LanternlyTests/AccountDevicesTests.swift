@@ -139,7 +139,7 @@ struct AccountDevicesTests {
     #expect(try fleet.lanternly("phone", "sync").code == 0)
     let store = try fleet.store("phone")
     #expect(try store.notes().clockSkewSeconds == nil)
-    try store.updateNotes { $0.clockSkewSeconds = -7_500 }
+    try store.updateNotes { $0.clockSkewSeconds = 7_500 }
     let status = try fleet.lanternly("phone", "status").output
     #expect(status.contains("This device's clock is 2 hours and 5 minutes ahead of the server's."), "\(status)")
     #expect(try fleet.lanternly("phone", "sync").code == 0)

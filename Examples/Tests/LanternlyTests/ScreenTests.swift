@@ -88,10 +88,10 @@ struct ScreenTests {
   }
 
   @Test(arguments: [
-    (5.0, "This device's clock is 5 seconds behind the server's. Set it right."),
-    (-61, "This device's clock is 1 minute and 1 second ahead of the server's. Set it right."),
-    (-7_200, "This device's clock is 2 hours ahead of the server's. Set it right."),
-    (90_061, "This device's clock is 1 day and 1 hour behind the server's. Set it right."),
+    (-5.0, "This device's clock is 5 seconds behind the server's. Set it right."),
+    (61, "This device's clock is 1 minute and 1 second ahead of the server's. Set it right."),
+    (7_200, "This device's clock is 2 hours ahead of the server's. Set it right."),
+    (-90_061, "This device's clock is 1 day and 1 hour behind the server's. Set it right."),
   ]) func aClockThatIsWrongIsToldInWords(skew: Double, words: String) {
     #expect(Presentation(texts: .english).clockSkew(skew) == words)
     #expect(!Presentation(texts: .spanish).clockSkew(skew).contains("{"))

@@ -135,7 +135,7 @@ extension DiaryStore {
       notes.account = description.account
       notes.deviceCount = description.devices.count
       if let time = description.serverTime {
-        let skew = (Double(Moment(date: time).milliseconds) - Double(now.milliseconds)) / 1000
+        let skew = (Double(now.milliseconds) - Double(Moment(date: time).milliseconds)) / 1000
         notes.clockSkewSeconds = abs(skew) < SyncNotes.clockSkewMin ? nil : skew
       }
     }

@@ -166,11 +166,11 @@ struct Presentation {
     return parts.count == 2 ? texts(.twoParts, parts[0], parts[1]) : parts.joined()
   }
 
-  /// - Parameter skew: The server's clock minus this device's.
+  /// - Parameter skew: Seconds by which this device's clock is ahead of the server's, negative if it is behind.
   func clockSkew(_ skew: Double) -> String {
     // Of days or of centuries, it is wrong.
     let seconds = Int(min(abs(skew), 1e12).rounded())
-    return texts(skew < 0 ? .statusClockAhead : .statusClockBehind, duration(seconds: seconds))
+    return texts(skew > 0 ? .statusClockAhead : .statusClockBehind, duration(seconds: seconds))
   }
 
   func reason(_ reason: StoredVersion.Reason) -> String {

@@ -25,7 +25,7 @@ package struct SyncNotes: Hashable, Sendable, Codable {
   package var user: String?
   /// The environment of the server that was used last: another one holds nothing of what this one acknowledged.
   package var environment: String?
-  /// The server's clock minus this device's.
+  /// Seconds by which this device's clock is ahead of the server's, negative if it is behind, as the engine's status has it.
   package var clockSkewSeconds: Double?
   /// Records that could not be read because no device of the user's had encrypted them.
   package var notEncrypted: [String]?
