@@ -108,7 +108,9 @@ private let serverTargets: Set<String> = ["VirgaServer", "VirgaServerSQLite", "V
     let scratch = FileManager.default.temporaryDirectory.appendingPathComponent("virga-dump-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: scratch) }
     process.arguments = [
-      "swift", "package", "--package-path", SourceTree.root.path, "--scratch-path", scratch.path, "dump-package",
+      // The whole manifest, also where only some targets are being tested.
+      "-u", "VIRGA_ONLY", "swift", "package", "--package-path", SourceTree.root.path, "--scratch-path", scratch.path,
+      "dump-package",
     ]
     let output = Pipe()
     process.standardOutput = output

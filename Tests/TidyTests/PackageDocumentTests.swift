@@ -30,7 +30,9 @@ import Testing
     let cache = FileManager.default.temporaryDirectory.appendingPathComponent("virga-manifest-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: cache) }
     process.arguments = [
-      "swift", "package", "--package-path", SourceTree.root.path, "--scratch-path", cache.path, "dump-package",
+      // The whole manifest, also where only some targets are being tested.
+      "-u", "VIRGA_ONLY", "swift", "package", "--package-path", SourceTree.root.path, "--scratch-path", cache.path,
+      "dump-package",
     ]
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
