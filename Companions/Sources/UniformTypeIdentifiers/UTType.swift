@@ -40,7 +40,7 @@ public struct UTType: Sendable {
     self = first
   }
 
-  /// All types with that tag, those of the table first to last; a dynamic one if there is none.
+  /// All types with that tag, in the order of the table, or a dynamic one where the table has nothing.
   public static func types(tag: String, tagClass: UTTagClass, conformingTo supertype: UTType?) -> [UTType] {
     let wanted = tag.lowercased()
     guard !wanted.isEmpty, !wanted.contains("/") || tagClass == .mimeType else { return [] }

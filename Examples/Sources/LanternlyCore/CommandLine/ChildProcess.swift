@@ -85,7 +85,7 @@ final class Pager {
     var ends: [Int32] = [-1, -1]
     guard Glibc.pipe(&ends) == 0 else { return nil }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    // Whoever has read enough leaves; that ends nothing here.
+    // A reader that has enough may leave early; that is no failure here.
     signal(SIGPIPE, SIG_IGN)
     // As other programs do: what fits on the screen is just printed, and colours are shown.
     setenv("LESS", "FRX", 0)

@@ -36,7 +36,7 @@ package enum ImportNote: Hashable, Sendable {
   case dateIsUnreadable(entry: String)
   case entryAppearsTwice(entry: String)
   case entryIsUnreadable(file: String, reason: String)
-  /// A text in it is none: half of a surrogate pair, or bytes that are not UTF-8.
+  /// A text in it is broken: half of a surrogate pair, or bytes that are not UTF-8.
   case textIsBroken(entry: String, key: String)
   case fileIsNoJournal(file: String)
   case entryHasNoText(entry: String)

@@ -238,7 +238,7 @@ package final class DayOneExport {
     return isJournal
   }
 
-  /// An entry with the keys that matter; `nil` for what is none.
+  /// An entry with the keys that matter; `nil` if the value is not an entry.
   private static func entry(_ reader: JSONReader) throws -> LooseObject? {
     guard try reader.kind() == .object else {
       try reader.skip()

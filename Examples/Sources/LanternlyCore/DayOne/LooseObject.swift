@@ -118,7 +118,7 @@ struct LooseObject {
   /// Whether the key is there, whatever it holds.
   func has(_ key: String) -> Bool { values[key] != nil }
 
-  /// The first of these keys that holds a text that is none, also deep within.
+  /// The first of these keys that holds a broken text, also deep within.
   func brokenText(in keys: [String]) -> String? {
     keys.first { values[$0].map(Self.isBroken) ?? false }
   }

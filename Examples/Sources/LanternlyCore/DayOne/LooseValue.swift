@@ -7,7 +7,7 @@ enum LooseValue: Hashable {
   /// With all its digits.
   case number(String)
   case text(String)
-  /// A text that is none: with half of a surrogate pair, or bytes in another encoding.
+  /// A broken text: half of a surrogate pair, or bytes in another encoding.
   case brokenText
   case date(Date)
   case list([LooseValue])

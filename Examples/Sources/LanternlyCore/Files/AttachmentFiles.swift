@@ -63,7 +63,7 @@ package struct AttachmentFiles: Sendable {
     try Folder.synchronize(root)
   }
 
-  /// Copies a file to where there is none, and tells what it read.
+  /// Copies a file to a path where no file is yet, and returns what it read.
   static func copy(_ source: String, to target: String) throws(FileError) -> Stored {
     let input = try FileHandleOwned(reading: source)
     let output = try FileHandleOwned(creating: target)

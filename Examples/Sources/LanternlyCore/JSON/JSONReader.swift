@@ -1,6 +1,6 @@
 /// Reads JSON a value at a time, in the memory that one value takes, however long the whole is.
 ///
-/// Numbers keep their digits. A text that is none (half of a surrogate pair, bytes that are not UTF-8) is a value that cannot be
+/// Numbers keep their digits. A broken text (half of a surrogate pair, bytes that are not UTF-8) is a value that cannot be
 /// read, and no error of the whole: the grammar around it is whole.
 final class JSONReader {
   enum Failure: Error, Hashable, CustomStringConvertible {
