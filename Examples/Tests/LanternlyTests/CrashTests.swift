@@ -11,12 +11,13 @@ enum BuiltProgram {
     return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(name).path
   }
 
+  /// - Parameter name: A program of this package, or the path of any other.
   /// - Parameter output: A file for what the program prints; nowhere by default.
   static func start(
     _ name: String, _ arguments: [String], environment: [String: String] = [:], output: String? = nil
   ) throws -> Process {
     let process = Process()
-    process.executableURL = URL(fileURLWithPath: path(name))
+    process.executableURL = URL(fileURLWithPath: name.hasPrefix("/") ? name : path(name))
     process.arguments = arguments
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
     if let output { _ = FileManager.default.createFile(atPath: output, contents: nil) }

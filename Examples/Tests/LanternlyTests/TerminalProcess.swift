@@ -5,7 +5,7 @@ import Glibc
 final class TerminalProcess {
   struct Failure: Error { var call: String }
 
-  private let terminal: Int32
+  private var terminal: Int32
   private let process: pid_t
   private var shown: [UInt8] = []
   private var hasEnded = false
@@ -48,7 +48,13 @@ final class TerminalProcess {
       kill(process, SIGKILL)
       _ = reaped()
     }
+    if terminal >= 0 { close(terminal) }
+  }
+
+  /// Takes the terminal away, as who closes its window.
+  func hangUp() {
     close(terminal)
+    terminal = -1
   }
 
   func type(_ text: String) { _ = Array(text.utf8).withUnsafeBytes { write(terminal, $0.baseAddress, $0.count) } }
@@ -77,11 +83,21 @@ final class TerminalProcess {
   /// The code with which it ended, or -1 if it does not end by itself within half a minute.
   func waited() -> Int32 {
     let deadline = ContinuousClock.now + .seconds(30)
-    while ContinuousClock.now < deadline && read() {}
+    if terminal >= 0 { while ContinuousClock.now < deadline && read() {} } else { awaitEnd(until: deadline) }
     // What has closed its terminal has ended, or is about to.
     if ContinuousClock.now >= deadline { kill(process, SIGKILL) }
     let status = reaped()
     return status & 0x7F == 0 ? (status >> 8) & 0xFF : -1
+  }
+
+  private func awaitEnd(until deadline: ContinuousClock.Instant) {
+    var state = siginfo_t()
+    // It stays in the table of processes, for `reaped`.
+    while waitid(P_PID, id_t(process), &state, WEXITED | WNOHANG | WNOWAIT) == 0, state.si_signo == 0,
+      ContinuousClock.now < deadline
+    {
+      usleep(10_000)
+    }
   }
 
   private func reaped() -> Int32 {

@@ -122,14 +122,15 @@ extension Lanternly {
     guard let lock = try SyncLock(home.syncLock) else { throw CommandFailure(.busy, .syncBusy) }
     defer { withExtendedLifetime(lock) {} }
     findClient()
+    StopSignal.listen()
     try await waitAsAsked()
     let run = DiarySyncRun(store: store, now: surroundings.now)
-    if try await !run.hasAccount() {
+    guard let hasAccount = try await StopSignal.orElse({ try await run.hasAccount() }) else { return watchEnds() }
+    if !hasAccount {
       output.problem(noAccount(try store.notes().lastError))
       return .noAccount
     }
     if try store.notes().purged != nil { throw CommandFailure(.notSynced, .syncPurged) }
-    StopSignal.listen()
     let sync = try DiarySync(store: store, now: surroundings.now) { change in
       output.line(line(change))
     }
@@ -147,6 +148,10 @@ extension Lanternly {
         if try store.notes().purged != nil { throw CommandFailure(.notSynced, .syncPurged) }
       }
     }
+    return watchEnds()
+  }
+
+  private func watchEnds() -> ExitCode {
     output.line(texts(.watchEnded))
     return .done
   }
@@ -155,7 +160,7 @@ extension Lanternly {
   private func waitAsAsked() async throws {
     guard let until = try store.notes().heldUntil(now) else { return }
     output.line(texts(.serverAsksToWait, presentation.clock(until)))
-    while try store.notes().heldUntil(now) != nil {
+    while try !StopSignal.hasCome && store.notes().heldUntil(now) != nil {
       try await ContinuousClock().sleep(for: .milliseconds(250))
     }
   }
@@ -227,6 +232,25 @@ enum StopSignal {
   static var hasCome: Bool { flag.load(ordering: .relaxed) }
 
   static func listen() {
-    for number in [SIGINT, SIGTERM] { signal(number) { _ in StopSignal.flag.store(true, ordering: .relaxed) } }
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+      let former = signal(number) { _ in StopSignal.flag.store(true, ordering: .relaxed) }
+      // Under nohup the end of the terminal is nothing to stop for. The system's word for "ignored" is a number.
+      if number == SIGHUP && unsafeBitCast(former, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self) {
+        signal(number, SIG_IGN)
+      }
+    }
+  }
+
+  /// What some work answers, or `nil` if the process is asked to end before; then the work is cancelled.
+  static func orElse<Answer: Sendable>(_ work: @escaping @Sendable () async throws -> Answer) async throws -> Answer? {
+    try await withThrowingTaskGroup(of: Answer?.self) { group in
+      group.addTask { try await work() }
+      group.addTask {
+        while !hasCome { try await ContinuousClock().sleep(for: .milliseconds(250)) }
+        return nil
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? nil
+    }
   }
 }

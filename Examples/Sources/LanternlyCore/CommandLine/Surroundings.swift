@@ -124,9 +124,15 @@ package struct Output: Sendable {
       if count > 0 {
         position += count
       } else if errno != EINTR {
-        return errno == EPIPE ? .unread : .failed
+        return errno == EPIPE || (errno == EIO && isTerminal(descriptor)) ? .unread : .failed
       }
     }
     return .written
+  }
+
+  /// Also of a terminal that is gone, which `isatty` denies.
+  private static func isTerminal(_ descriptor: Int32) -> Bool {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFCHR
   }
 }
