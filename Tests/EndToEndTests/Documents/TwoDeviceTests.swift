@@ -5,7 +5,7 @@ import Testing
 
 // The template of docs/testing-your-app.md; a test compares both.
 
-/// A server in memory and on a free port, for one test. It ends with the value.
+/// A server in memory on a free port, for one test. It stops when this object goes away.
 final class EphemeralServer {
   //  static let program = ProcessInfo.processInfo.environment["VIRGA_PROGRAM"] ?? "virga"
   static let program = ProgramRun.path
@@ -38,18 +38,18 @@ final class EphemeralServer {
     try? FileManager.default.removeItem(at: folder)
   }
 
-  /// A device with a folder of its own, and an account of its own until another lets it in.
+  /// A device with its own folder. It has its own account until another device lets it in.
   func device(_ name: String) throws -> CKContainer.Device {
     try CKContainer.Device(home: folder.appendingPathComponent(name), endpoint: address)
   }
 
-  /// Has the server make faults: see docs/faults.md.
-  /// - Throws: If it does not take the plan. A test that runs without its faults proves nothing.
+  /// Makes the server fail on purpose: see docs/faults.md.
+  /// - Throws: If the server refuses the plan. A test that runs without its faults proves nothing.
   func setFaults(_ rules: String) async throws {
     _ = try await faults("PUT", Data(#"{"faults": [\#(rules)]}"#.utf8))
   }
 
-  /// How many requests each rule has met. Ask at the end: a rule that met none was not tested.
+  /// How many requests each rule has acted on. Check it at the end of a test.
   func faultsMet() async throws -> [Int] {
     let plan = try JSONSerialization.jsonObject(with: try await faults("GET", nil)) as? [String: Any]
     return (plan?["faults"] as? [[String: Any]] ?? []).map { $0["met"] as? Int ?? 0 }
@@ -71,7 +71,7 @@ final class EphemeralServer {
 
 struct Problem: Error, CustomStringConvertible { let description: String }
 
-/// The sync code of your app; here a list of names that the later edit of wins.
+/// The sync code of your app. Here: a list of names, where the last send wins.
 final actor Guestbook: CKSyncEngineDelegate {
   static let zone = CKRecordZone(zoneName: "Guests")
   private(set) var names: [CKRecord.ID: String] = [:]
@@ -148,7 +148,7 @@ final actor Guestbook: CKSyncEngineDelegate {
   let laptop: Guestbook
   let guest = Guestbook.id("guest")
 
-  /// Two devices of one account that know one guest.
+  /// Two devices of one account. Both know one guest.
   init() async throws {
     server = try EphemeralServer()
     let (first, second) = (try server.device("phone"), try server.device("laptop"))
@@ -168,7 +168,7 @@ final actor Guestbook: CKSyncEngineDelegate {
     #expect(await phone.names == [guest: "Ada L."])
   }
 
-  /// Both edit without knowing of each other: the second send fails, is resolved, and goes out with the next one.
+  /// Both devices edit. The second send fails, the delegate resolves the conflict, and the next send succeeds.
   @Test func aConflictIsMetAndResolved() async throws {
     await phone.write("Ada King", for: "guest")
     await laptop.write("Ada Byron", for: "guest")
@@ -183,7 +183,7 @@ final actor Guestbook: CKSyncEngineDelegate {
     #expect(await laptop.pending == 0)
   }
 
-  /// Another device took away what this one edits.
+  /// Another device deleted what this one edits.
   @Test(arguments: [CKError.Code.unknownItem, .zoneNotFound])
   func whatIsGoneIsSavedAgain(code: CKError.Code) async throws {
     let database = await laptop.engine.database
@@ -200,7 +200,7 @@ final actor Guestbook: CKSyncEngineDelegate {
     #expect(try await database.record(for: guest)["name"] as? String == "Ada again")
   }
 
-  /// The service throttles once, and the change waits.
+  /// The service throttles once. The change waits.
   @Test func aThrottledSendKeepsItsChange() async throws {
     try await server.setFaults(
       #"{"when": {"operation": "records/modify", "call": 1}, "do": {"throttle": 1}}"#)
@@ -214,7 +214,7 @@ final actor Guestbook: CKSyncEngineDelegate {
     #expect(try await server.faultsMet() == [1])
   }
 
-  /// A plan with a slip of the pen stops its test.
+  /// A mistake in the plan stops the test.
   @Test func faultsThatCannotBeSetAreAnError() async {
     await #expect(throws: Problem.self) { try await server.setFaults(#"{"when": {"zonee": "Guests"}, "do": {}}"#) }
   }
