@@ -42,31 +42,33 @@ let package = Package(
     module("VirgaWire", ["VirgaModel"]),
     module("VirgaSchema", ["VirgaModel"]),
     module("VirgaMerge", ["VirgaModel"]),
-    module("VirgaAuth", ["VirgaModel", "VirgaWire", "COpenSSL", "CSodium"]),
+    module("VirgaAuth", ["VirgaModel", "VirgaWire", "COpenSSL"]),
     module("VirgaSQLite", ["CSQLite"]),
     module("VirgaCommandLine"),
 
     // Server side.
     module("VirgaServer", ["VirgaModel", "VirgaWire", "VirgaSchema"]),
     module("VirgaServerSQLite", ["VirgaModel", "VirgaServer", "VirgaSQLite", "CLinux"]),
-    module("VirgaHTTP", ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "CLinux"]),
+    module(
+      "VirgaHTTP", ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "COpenSSL", "CLinux"]),
 
     // Client side.
     module("VirgaSync", ["VirgaModel", "VirgaWire"]),
+    module("VirgaAccounts", ["VirgaModel", "VirgaWire", "VirgaAuth", "CSodium"]),
     module("VirgaPredicates", ["VirgaModel"]),
     module(
       "VirgaCloudKit",
-      ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSync", "VirgaPredicates", "CCurl"]),
+      ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaAccounts", "VirgaSync", "VirgaPredicates", "CCurl"]),
     module("CloudKit", ["VirgaCloudKit", "VirgaPredicates"]),
-    module("VirgaDevices", ["VirgaModel", "VirgaAuth", "VirgaCloudKit"]),
+    module("VirgaDevices", ["VirgaModel", "VirgaAuth", "VirgaAccounts", "VirgaCloudKit"]),
     module("CloudKitMerge", ["VirgaModel", "VirgaMerge", "VirgaCloudKit"]),
 
     // Programs.
     .executableTarget(
       name: "virga",
       dependencies: [
-        "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP",
-        "VirgaCloudKit", "VirgaCommandLine", "CLinux",
+        "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaAccounts", "VirgaServer", "VirgaServerSQLite",
+        "VirgaHTTP", "VirgaCloudKit", "VirgaCommandLine", "CLinux",
       ],
       swiftSettings: strict),
 
@@ -86,13 +88,14 @@ let package = Package(
     .executableTarget(
       name: "bench",
       dependencies: [
-        "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP", "CSQLite", "CLinux",
+        "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaAccounts", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP",
+        "CSQLite", "CLinux",
         "Allocations", "TestSupport",
       ],
       path: "Benchmarks", exclude: ["Allocations", "Client", "SlowDisk", "thresholds.json"], swiftSettings: strict),
     .executableTarget(
       name: "bench-client",
-      dependencies: ["VirgaAuth", "VirgaCloudKit", "VirgaSQLite", "Allocations"],
+      dependencies: ["VirgaAuth", "VirgaAccounts", "VirgaCloudKit", "VirgaSQLite", "Allocations"],
       path: "Benchmarks/Client", swiftSettings: strict),
 
     // Tests.
@@ -107,19 +110,26 @@ let package = Package(
       ]),
     tests(
       "HTTPTests",
-      ["TestSupport", "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaHTTP", "CLinux"]),
+      [
+        "TestSupport", "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaAccounts", "VirgaServer",
+        "VirgaHTTP",
+        "CLinux",
+      ]),
     tests(
       "CloudKitTests",
       [
-        "TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSchema", "VirgaServer", "VirgaHTTP", "VirgaSync",
-        "VirgaPredicates", "VirgaCloudKit", "CloudKit", "VirgaMerge", "CloudKitMerge",
+        "TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaAccounts", "VirgaSchema", "VirgaServer",
+        "VirgaHTTP",
+        "VirgaSync", "VirgaPredicates", "VirgaCloudKit", "CloudKit", "VirgaMerge", "CloudKitMerge",
       ]),
     tests("PredicateTests", ["TestSupport", "VirgaModel", "VirgaPredicates"]),
     tests("SyncTests", ["TestSupport", "VirgaModel", "VirgaSync"]),
     tests(
       "EndToEndTests",
       [
-        "TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSQLite", "VirgaCloudKit", "CloudKit", "virga",
+        "TestSupport", "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaAccounts", "VirgaSQLite", "VirgaCloudKit",
+        "CloudKit",
+        "virga",
         "samples-swift5",
         "samples-swift6",
       ]),

@@ -1,5 +1,6 @@
 import Allocations
 import Foundation
+import VirgaAccounts
 import VirgaAuth
 import VirgaHTTP
 import VirgaModel

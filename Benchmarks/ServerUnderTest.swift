@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import VirgaAccounts
 import VirgaAuth
 import VirgaModel
 

@@ -1,4 +1,5 @@
 public import Foundation
+import VirgaAccounts
 import VirgaAuth
 import VirgaCloudKit
 import VirgaModel

@@ -1,3 +1,4 @@
+import VirgaAccounts
 import VirgaAuth
 import VirgaCloudKit
 

@@ -1,6 +1,7 @@
 import CloudKit
 import Foundation
 import Testing
+import VirgaAccounts
 import VirgaAuth
 import VirgaModel
 

@@ -7,21 +7,24 @@ private let arrows: [String: Set<String>] = [
   "VirgaWire": ["VirgaModel"],
   "VirgaSchema": ["VirgaModel"],
   "VirgaMerge": ["VirgaModel"],
-  "VirgaAuth": ["VirgaModel", "VirgaWire", "COpenSSL", "CSodium"],
+  "VirgaAuth": ["VirgaModel", "VirgaWire", "COpenSSL"],
   "VirgaSQLite": ["CSQLite"],
   "VirgaCommandLine": [],
   "VirgaServer": ["VirgaModel", "VirgaWire", "VirgaSchema"],
   "VirgaServerSQLite": ["VirgaModel", "VirgaServer", "VirgaSQLite", "CLinux"],
-  "VirgaHTTP": ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "CLinux"],
+  "VirgaHTTP": ["VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "COpenSSL", "CLinux"],
+  "VirgaAccounts": ["VirgaModel", "VirgaWire", "VirgaAuth", "CSodium"],
   "VirgaSync": ["VirgaModel", "VirgaWire"],
   "VirgaPredicates": ["VirgaModel"],
-  "VirgaCloudKit": ["VirgaModel", "VirgaWire", "VirgaAuth", "VirgaSync", "VirgaPredicates", "CCurl"],
+  "VirgaCloudKit": [
+    "VirgaModel", "VirgaWire", "VirgaAuth", "VirgaAccounts", "VirgaSync", "VirgaPredicates", "CCurl",
+  ],
   "CloudKit": ["VirgaCloudKit", "VirgaPredicates"],
-  "VirgaDevices": ["VirgaModel", "VirgaAuth", "VirgaCloudKit"],
+  "VirgaDevices": ["VirgaModel", "VirgaAuth", "VirgaAccounts", "VirgaCloudKit"],
   "CloudKitMerge": ["VirgaModel", "VirgaMerge", "VirgaCloudKit"],
   "virga": [
-    "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaServer", "VirgaServerSQLite", "VirgaHTTP",
-    "VirgaCloudKit", "VirgaCommandLine", "CLinux",
+    "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaAuth", "VirgaAccounts", "VirgaServer", "VirgaServerSQLite",
+    "VirgaHTTP", "VirgaCloudKit", "VirgaCommandLine", "CLinux",
   ],
 ]
 
@@ -35,7 +38,7 @@ private let pureImports: Set<String> = ["FoundationEssentials", "Synchronization
 private let mathematics: Set<String> = ["Location+Distance.swift"]
 
 private let clientTargets: Set<String> = [
-  "VirgaSync", "VirgaPredicates", "VirgaCloudKit", "CloudKit", "CloudKitMerge", "VirgaDevices",
+  "VirgaSync", "VirgaAccounts", "VirgaPredicates", "VirgaCloudKit", "CloudKit", "CloudKitMerge", "VirgaDevices",
 ]
 private let serverTargets: Set<String> = ["VirgaServer", "VirgaServerSQLite", "VirgaHTTP"]
 

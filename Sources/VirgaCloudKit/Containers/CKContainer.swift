@@ -1,5 +1,6 @@
 public import Foundation
 import Synchronization
+import VirgaAccounts
 import VirgaAuth
 package import VirgaModel
 

@@ -1,6 +1,7 @@
 public import Foundation
 import Synchronization
-package import VirgaAuth
+package import VirgaAccounts
+import VirgaAuth
 package import VirgaModel
 import VirgaWire
 

@@ -1,4 +1,5 @@
 import Foundation
+package import VirgaAccounts
 package import VirgaAuth
 package import VirgaModel
 

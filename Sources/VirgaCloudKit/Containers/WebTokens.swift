@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
-package import VirgaAuth
+package import VirgaAccounts
+import VirgaAuth
 
 /// The tokens with which CloudKit Web Services know an app and its user: those of Apple's service, or of any that
 /// speaks as it does.

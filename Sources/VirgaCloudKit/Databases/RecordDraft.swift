@@ -1,4 +1,5 @@
 import Foundation
+import VirgaAccounts
 import VirgaAuth
 import VirgaModel
 import VirgaWire

@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
-package import VirgaAuth
+package import VirgaAccounts
+import VirgaAuth
 package import VirgaModel
 
 /// The keys by which this device reads and writes encrypted values, as far as they were needed so far.

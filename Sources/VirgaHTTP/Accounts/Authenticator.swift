@@ -1,5 +1,5 @@
 import Synchronization
-package import VirgaAuth
+import VirgaAuth
 package import VirgaModel
 package import VirgaServer
 package import VirgaWire

@@ -1,4 +1,4 @@
-package import VirgaAuth
+import VirgaAuth
 import VirgaModel
 package import VirgaServer
 import VirgaWire

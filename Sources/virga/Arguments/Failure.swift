@@ -1,3 +1,4 @@
+import VirgaAccounts
 import VirgaAuth
 
 /// Why the program ends without having done what it was asked: one line on standard error, and an exit code that scripts

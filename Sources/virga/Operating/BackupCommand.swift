@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import VirgaAuth
+import VirgaHTTP
 import VirgaCommandLine
 import VirgaModel
 import VirgaServer

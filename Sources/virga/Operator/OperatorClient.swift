@@ -1,5 +1,7 @@
 import Foundation
+import VirgaAccounts
 import VirgaAuth
+import VirgaHTTP
 import VirgaCloudKit
 import VirgaCommandLine
 import VirgaModel

@@ -4,6 +4,7 @@ import Testing
 import VirgaModel
 import VirgaWire
 
+@testable import VirgaAccounts
 @testable import VirgaAuth
 @testable import VirgaCloudKit
 

@@ -5,6 +5,7 @@ import VirgaModel
 import VirgaServer
 import VirgaWire
 
+@testable import VirgaAccounts
 @testable import VirgaAuth
 @testable import VirgaCloudKit
 

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 import VirgaModel
 
+@testable import VirgaAccounts
 @testable import VirgaAuth
 @testable import VirgaCloudKit
 

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 import VirgaModel
 
+@testable import VirgaAccounts
 @testable import VirgaAuth
 @testable import VirgaCloudKit
 

@@ -1,6 +1,7 @@
 import CloudKit
 import Foundation
 import Synchronization
+import VirgaAccounts
 import VirgaAuth
 import VirgaHTTP
 import VirgaModel

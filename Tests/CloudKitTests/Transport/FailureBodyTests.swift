@@ -1,5 +1,6 @@
 import CloudKit
 import Testing
+import VirgaAccounts
 import VirgaAuth
 import VirgaModel
 import VirgaWire

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import VirgaAccounts
 import VirgaAuth
 import VirgaHTTP
 import VirgaModel

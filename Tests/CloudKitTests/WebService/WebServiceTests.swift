@@ -2,6 +2,7 @@ import CloudKit
 import Foundation
 import Synchronization
 import Testing
+import VirgaAccounts
 import VirgaAuth
 import VirgaModel
 

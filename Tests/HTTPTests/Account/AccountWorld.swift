@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import Testing
+import VirgaAccounts
 import VirgaAuth
 import VirgaHTTP
 import VirgaModel

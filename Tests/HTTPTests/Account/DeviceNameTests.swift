@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import VirgaAccounts
 import VirgaAuth
 import VirgaModel
 import VirgaServer

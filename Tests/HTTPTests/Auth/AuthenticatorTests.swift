@@ -1,4 +1,5 @@
 import Testing
+import VirgaAccounts
 import VirgaAuth
 import VirgaHTTP
 import VirgaModel

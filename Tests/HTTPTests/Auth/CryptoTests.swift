@@ -1,5 +1,6 @@
 import Testing
 import VirgaAuth
+import VirgaHTTP
 import VirgaModel
 
 @Suite struct CryptoTests {

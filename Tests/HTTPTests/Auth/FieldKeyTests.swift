@@ -1,5 +1,6 @@
 import Testing
 import VirgaAuth
+import VirgaHTTP
 
 @Suite struct FieldKeyTests {
   private let key = ServerSecrets.random().fieldKey

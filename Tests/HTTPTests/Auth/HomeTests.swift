@@ -1,6 +1,8 @@
 import Foundation
 import Testing
+import VirgaAccounts
 import VirgaAuth
+import VirgaHTTP
 import VirgaModel
 
 @Suite struct HomeTests {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+package import VirgaAuth
 package import VirgaModel
 
 /// The folder of a device: its keys, which accounts they belong to, and settings.

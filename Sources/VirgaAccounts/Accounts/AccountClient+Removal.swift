@@ -1,3 +1,4 @@
+package import VirgaAuth
 package import VirgaModel
 
 /// What became of the account's key when a device was removed.

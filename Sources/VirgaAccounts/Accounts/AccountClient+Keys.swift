@@ -1,3 +1,4 @@
+package import VirgaAuth
 package import VirgaModel
 
 /// The keys of the account as a device sees them, and what else lies with them on the server.

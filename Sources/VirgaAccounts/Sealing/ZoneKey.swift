@@ -1,3 +1,4 @@
+import VirgaAuth
 package import VirgaModel
 import VirgaWire
 

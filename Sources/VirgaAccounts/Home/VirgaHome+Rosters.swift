@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import VirgaAuth
 import VirgaModel
 
 extension VirgaHome {

@@ -140,4 +140,4 @@ private func writeError(_ path: String) -> SecureFileError {
 }
 
 /// The system's text for the error of the last call.
-func errorText() -> String { String(cString: strerror(errno)) }
+package func errorText() -> String { String(cString: strerror(errno)) }

@@ -1,3 +1,4 @@
+package import VirgaAuth
 package import VirgaModel
 
 /// How those whom a zone is shared with come by its secrets where its owner's key was replaced: by the new one if they

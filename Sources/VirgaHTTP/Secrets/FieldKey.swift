@@ -1,10 +1,12 @@
 import COpenSSL
+import VirgaAuth
+import VirgaServer
 
 /// The key under which a server keeps the values of encrypted fields: AES-256 in GCM.
 ///
 /// Sealed bytes are a random nonce of 12 bytes, the ciphertext, and the tag of 16 bytes. With random nonces one key is
 /// good for some 2^32 values, more than a server of one's own will ever see.
-package struct FieldKey: Sendable {
+package struct FieldKey: FieldCipher {
   private static let nonceLength = 12
   private static let tagLength = 16
 
@@ -22,7 +24,7 @@ package struct FieldKey: Sendable {
   }
 
   /// - Precondition: `nonce` has 12 bytes, and no other bytes were sealed with it.
-  fileprivate func seal(_ plain: [UInt8], for place: [UInt8], nonce: [UInt8]) -> [UInt8] {
+  func seal(_ plain: [UInt8], for place: [UInt8], nonce: [UInt8]) -> [UInt8] {
     let context = EVP_CIPHER_CTX_new()
     defer { EVP_CIPHER_CTX_free(context) }
     var length: Int32 = 0
@@ -57,29 +59,4 @@ package struct FieldKey: Sendable {
       && EVP_DecryptFinal_ex(context, nil, &length) == 1
     return isOpen ? plain : nil
   }
-}
-
-/// The key under which a server keeps from clients what stands in the tokens that they carry for it: AES-256 in GCM.
-///
-/// The same token is sealed into the same bytes, so that clients may compare them: the nonce is derived from what is
-/// sealed, and no two texts share one but by a chance that is as small as for random nonces.
-package struct TokenKey: Sendable {
-  private let key: FieldKey
-  private let nonceKey: [UInt8]
-
-  /// - Precondition: Both have 32 bytes and are independent.
-  init(key: [UInt8], nonceKey: [UInt8]) {
-    precondition(nonceKey.count == 32, "a key for nonces has 32 bytes")
-    self.key = FieldKey(key: key)
-    self.nonceKey = nonceKey
-  }
-
-  package func seal(_ plain: [UInt8], for place: [UInt8]) -> [UInt8] {
-    let length = (0..<8).map { UInt8(truncatingIfNeeded: place.count >> ($0 * 8)) }
-    let nonce = HMACSHA256.code(for: length + place + plain, key: nonceKey).prefix(12)
-    return key.seal(plain, for: place, nonce: Array(nonce))
-  }
-
-  /// - Returns: `nil` if the bytes were not sealed with this key for this place.
-  package func open(_ sealed: [UInt8], for place: [UInt8]) -> [UInt8]? { key.open(sealed, for: place) }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+package import VirgaAuth
 package import VirgaModel
 
 /// Who takes part in the shares of a zone, as the devices of its owner keep it for each other: the next secret of the zone

@@ -17,12 +17,12 @@ package enum SignedText {
   }
 
   /// Shows that what is sealed to `box` reaches the device that holds the key.
-  static func box(_ box: [UInt8], of device: DeviceID) -> [UInt8] {
+  package static func box(_ box: [UInt8], of device: DeviceID) -> [UInt8] {
     text("virga box 1", [device.rawValue, Base64.encode(box)])
   }
 
   /// Lengths go before the parts, so that no two lists of parts give one text.
-  static func text(_ purpose: String, _ parts: [String]) -> [UInt8] {
+  package static func text(_ purpose: String, _ parts: [String]) -> [UInt8] {
     var text = purpose
     for part in parts { text += "\n\(part.utf8.count):\(part)" }
     return Array(text.utf8)

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import VirgaAuth
 package import VirgaModel
 
 /// The key of an account, which all of its devices have and its server never sees.

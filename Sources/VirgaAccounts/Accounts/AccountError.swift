@@ -1,4 +1,5 @@
 import FoundationEssentials
+package import VirgaAuth
 package import VirgaModel
 import VirgaWire
 

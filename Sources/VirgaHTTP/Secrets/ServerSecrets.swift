@@ -1,3 +1,4 @@
+package import VirgaAuth
 package import VirgaModel
 
 /// What only the server knows: one key, from which all that it signs or hides is derived.

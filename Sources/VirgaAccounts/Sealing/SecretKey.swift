@@ -1,4 +1,5 @@
 import CSodium
+import VirgaAuth
 import VirgaModel
 
 /// A key of 32 bytes that encrypts with XChaCha20-Poly1305 and from which further keys are derived.

@@ -1,5 +1,0 @@
-import VirgaAuth
-import VirgaServer
-
-extension FieldKey: FieldCipher {}
-extension TokenKey: FieldCipher {}
