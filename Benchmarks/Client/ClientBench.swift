@@ -72,6 +72,13 @@ enum ClientBench {
       counts.append(("MB of growth by ten times the records, first sync", Double(many.peakBytes - few.peakBytes) / 1e6))
     }
 
+    let archive = try server.perform(.archive, 20_000)
+    let beside = (archive.processorSeconds - archive.baselineSeconds) * 1e6 / Double(archive.records)
+    report(
+      "system fields of a record, archived", String(format: "%.1f µs", beside), "",
+      String(format: "beside an empty archive (%.1f µs)", archive.baselineSeconds * 1e6 / Double(archive.records)))
+    counts.append(("bytes of archived system fields", Double(archive.stateBytes)))
+
     let nothing = try server.perform(.nothing, large)
     report("sync with nothing to do (median)", String(format: "%.2f ms", nothing.seconds * 1_000))
     counts.append(("requests, sync with nothing to do", Double(nothing.requests)))

@@ -69,11 +69,11 @@ final class MetricsApp: CKSyncEngineDelegate {
   // MARK: The engine's side
 
   func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async {
-    let (seconds, allocations) = (Meter.threadSeconds, allocations_so_far())
+    let (seconds, allocations) = (Meter.threadSeconds, allocations_of_thread())
     handle(event)
     store.withLock { store in
       store.processorSeconds += Meter.threadSeconds - seconds
-      store.allocations += allocations_so_far() - allocations
+      store.allocations += allocations_of_thread() - allocations
     }
   }
 

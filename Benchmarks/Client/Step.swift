@@ -5,7 +5,7 @@ import VirgaCloudKit
 
 /// One thing to measure, in a process of its own.
 struct Step {
-  enum Kind: String { case upload, firstSync, nothing, idle, asset }
+  enum Kind: String { case upload, firstSync, nothing, idle, asset, archive }
 
   private let kind: Kind
   private let count: Int
@@ -33,7 +33,38 @@ struct Step {
     case .nothing: try await nothing()
     case .idle: try await idle()
     case .asset: try await asset()
+    case .archive: try await archive()
     }
+  }
+
+  /// What archiving the system fields of a fetched record costs.
+  /// - Returns: `processorSeconds` with them, `baselineSeconds` of an archiver that is only made and finished, both of the
+  ///   thread, and as `stateBytes` what they add to the archive.
+  private func archive() async throws -> StepResult {
+    let zone = CKRecordZone(zoneName: "Archived")
+    _ = try await database.save(zone)
+    let record = CKRecord(recordType: "Metric", recordID: CKRecord.ID(zoneID: zone.zoneID))
+    record["value"] = 1.5
+    _ = try await database.save(record)
+    let fetched = try await database.record(for: record.recordID)
+    func archived(_ fill: (NSKeyedArchiver) -> Void) -> (seconds: Double, bytes: Int) {
+      let start = Meter.threadSeconds
+      var bytes = 0
+      for _ in 0..<count {
+        let archiver = NSKeyedArchiver(requiringSecureCoding: true)
+        fill(archiver)
+        archiver.finishEncoding()
+        bytes = archiver.encodedData.count
+      }
+      return (Meter.threadSeconds - start, bytes)
+    }
+    var result = StepResult(records: count)
+    _ = archived { _ in }
+    let empty = archived { _ in }
+    let full = archived { fetched.encodeSystemFields(with: $0) }
+    (result.baselineSeconds, result.processorSeconds) = (empty.seconds, full.seconds)
+    result.stateBytes = full.bytes - empty.bytes
+    return result
   }
 
   private var zone: CKRecordZone.ID { CKRecordZone.ID(zoneName: "Metrics\(count)") }

@@ -32,6 +32,61 @@ import VirgaSync
     #expect(world.machine.state.zoneTokens == [diary: "2", photos: "9"])
     #expect(world.machine.state.unfetchedZones.isEmpty)
     #expect(world.machine.status.recordsFetched == 203)
+    #expect(world.prefetched == ["diary>1"])
+  }
+
+  private static func pages(_ step: SyncStep) -> SyncEvent {
+    switch step {
+    case .fetchDatabase: .databasePage(.success(DatabasePage(modified: [diary], token: "d1")))
+    case .fetchZone(let zone, nil): page(zone, 200, "1", more: true)
+    case .fetchZone(let zone, "1"?): page(zone, 0, "2", more: true)
+    case .fetchZone(let zone, "2"?): page(zone, 200, "3", more: true)
+    case .fetchZone(let zone, _): page(zone, 1, "4")
+    default: MachineWorld.success(step)
+    }
+  }
+
+  @Test func onlyAPageThatTheAppHandlesIsUsedToFetchTheNext() {
+    var world = MachineWorld(answer: Self.pages)
+    #expect(world.fetch() == .some(nil))
+    #expect(world.prefetched == ["diary>1", "diary>3"])
+  }
+
+  @Test func aServiceThatIsBusyIsNotAskedAhead() {
+    var isThrottled = false
+    var world = MachineWorld { step in
+      if case .fetchZone(_, "1"?) = step, !isThrottled {
+        isThrottled = true
+        return .zonePage(.failure(SyncFailure(.throttled, retryAfter: .seconds(2))))
+      }
+      return Self.pages(step)
+    }
+    #expect(world.fetch() == .some(SyncFailure(.throttled, retryAfter: .seconds(2))))
+    #expect(world.prefetched == ["diary>1"])
+    world.pass(.seconds(3))
+    #expect(world.fetch() == .some(nil))
+    #expect(world.prefetched == ["diary>1"])
+  }
+
+  @Test func aPageThatWasAskedForInAnotherAccountsNameIsDropped() {
+    var world = MachineWorld(answer: Self.pages)
+    var isToChange = true
+    world.onTell = { notice in
+      guard case .fetchedRecords = notice, isToChange else { return [] }
+      isToChange = false
+      return [.accountMayHaveChanged]
+    }
+    #expect(world.fetch() == .some(nil))
+    #expect(world.trace.filter { $0 == "interrupt" }.count == 1)
+  }
+
+  @Test func aCancelledFetchAsksForNothingAhead() {
+    var world = MachineWorld(answer: Self.pages)
+    world.onTell = { notice in
+      if case .willFetchZone = notice { [.cancel(CallID(9))] } else { [] }
+    }
+    #expect(world.fetch() == .some(SyncFailure(.cancelled)))
+    #expect(world.prefetched == [])
   }
 
   @Test func aZoneWhoseKeysAreMissingIsAskedForWithEachFetch() {

@@ -9,6 +9,8 @@ struct MachineWorld {
   var now = Timestamp(milliseconds: 1_000_000)
   /// What the shell was asked to do, in order.
   var trace: [String] = []
+  /// The pages that were asked for ahead of their step.
+  var prefetched: [String] = []
   var steps: [(time: Timestamp, step: SyncStep)] = []
   var finished: [CallID: SyncFailure?] = [:]
   /// What the app does while it is told something; its events come before the answer.
@@ -57,6 +59,7 @@ struct MachineWorld {
         pending = step
         steps.append((now, step))
         trace.append(step.word)
+      case .prefetch(let zone, let token): prefetched.append("\(zone.name)>\(token)")
       case .interrupt: trace.append("interrupt")
       case .wake(let time): wake = time
       case .finish(let id, let failure): finished[id] = .some(failure)

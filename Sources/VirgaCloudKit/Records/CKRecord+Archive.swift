@@ -1,77 +1,24 @@
 import Foundation
 import VirgaModel
-import VirgaWire
 
 extension CKRecord.State {
   init?(coder: NSCoder) {
-    if let archived = coder.archived(ArchivedRecord.self) {
+    if let bytes = coder.archivedBytes(), bytes.first == SystemFieldsArchive.form {
+      guard let record = SystemFieldsArchive.decode(bytes) else { return nil }
+      self.init(record)
+    } else if let archived = coder.archived(ArchivedRecord.self) {
       self = archived.state
     } else {
       self.init(appleArchive: coder)
     }
   }
 
-  func encode(with coder: NSCoder) {
-    if let json = systemFieldsJSON { coder.archive(json: json) } else { coder.archive(ArchivedRecord(self)) }
-  }
+  func encode(with coder: NSCoder) { coder.archive(ArchivedRecord(self)) }
 
-  /// The archive of a record without values and changes, byte for byte what `ArchivedRecord` gives, at a tenth of the
-  /// cost: apps write one with each record that they fetch. `nil` for a record that holds more.
-  var systemFieldsJSON: [UInt8]? {
-    guard record.fields.isEmpty, changes.isEmpty, parentEdit == nil, assets.isEmpty, record.unknownMembers.isEmpty
-    else {
-      return nil
-    }
-    var json = JSONWriter(capacity: 512)
-    json.beginObject()
-    json.stamp("created", record.created)
-    json.key("id")
-    json.beginObject()
-    json.member("name", record.id.name.rawValue)
-    json.zone(record.id.zone)
-    json.endObject()
-    json.stamp("modified", record.modified)
-    json.reference("parent", record.parent)
-    json.reference("share", record.share)
-    json.member("shortGUID", ifPresent: record.shortGUID)
-    json.member("tag", ifPresent: record.tag?.rawValue)
-    json.member("type", record.type.rawValue)
-    json.endObject()
-    return json.bytes
-  }
+  func encodeSystemFields(with coder: NSCoder) { coder.archive(bytes: SystemFieldsArchive.encode(record)) }
 }
 
-extension JSONWriter {
-  fileprivate mutating func stamp(_ name: StaticString, _ stamp: RecordStamp?) {
-    guard let stamp else { return }
-    key(name)
-    beginObject()
-    member("device", stamp.device)
-    member("time", stamp.time.milliseconds)
-    member("user", stamp.user.rawValue)
-    endObject()
-  }
-
-  fileprivate mutating func reference(_ name: StaticString, _ reference: Reference?) {
-    guard let reference else { return }
-    key(name)
-    beginObject()
-    member("action", reference.action.rawValue)
-    member("recordName", reference.recordName.rawValue)
-    if let zone = reference.zone { self.zone(zone) }
-    endObject()
-  }
-
-  fileprivate mutating func zone(_ zone: ZoneID) {
-    key("zone")
-    beginObject()
-    member("name", zone.name.rawValue)
-    member("owner", zone.owner.rawValue)
-    endObject()
-  }
-}
-
-/// How a record is archived. Apps keep these bytes for years: members may be added, none may change its meaning.
+/// How a record is archived as a whole, and how its system fields were before `SystemFieldsArchive`. Apps keep these bytes for years: members may be added, none may change its meaning.
 struct ArchivedRecord: Codable {
   var id: RecordID
   var type: RecordType

@@ -98,13 +98,6 @@ extension CKRecord {
       changes.filter { $0.value.isEncrypted == isEncrypted }.keys.sorted().map(\.rawValue)
     }
 
-    /// The record with nothing of its user's.
-    var systemFieldsOnly: State {
-      var bare = record
-      bare.fields = Fields()
-      return State(bare)
-    }
-
     /// Takes over what the service answered to a save.
     /// - Parameter edit: The object's edit number when the save began. What was edited later stays, and stays changed.
     mutating func settle(_ saved: Record, upTo edit: UInt64, seal settledSeal: ZoneSeal? = nil) {

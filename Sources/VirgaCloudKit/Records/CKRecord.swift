@@ -102,7 +102,7 @@ public class CKRecord: NSObject, CKRecordKeyValueSetting, NSSecureCoding, NSCopy
   /// Writes what the service knows about the record, and no values: identifier, type, change tag, dates, users, parent
   /// and share. A record decoded from it has no changed keys; saving it sends only what is set after that.
   public func encodeSystemFields(with coder: NSCoder) {
-    state.withLock { $0.systemFieldsOnly }.encode(with: coder)
+    state.withLock { $0 }.encodeSystemFields(with: coder)
   }
 
   /// Writes everything, changes that wait for a save included.

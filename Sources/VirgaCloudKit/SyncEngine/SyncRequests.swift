@@ -178,6 +178,8 @@ final class ZoneFetch: Sendable {
     self.token = token
   }
 
+  func isOf(_ zone: ZoneID, _ token: String?) -> Bool { self.zone == zone && self.token == token }
+
   func perform(_ service: SyncService) async -> SyncEvent {
     do {
       let fetched = try await service.zoneChanges(in: zone, since: token)

@@ -15,10 +15,17 @@ final class SyncShell: Sendable {
     var timer: Task<Void, Never>?
     /// The step that waits for the network or the clock, and can be cut short.
     var request: Task<SyncEvent, Never>?
+    /// A page that is fetched while the app handles the one before it.
+    var prefetch: Prefetch?
     var isInterrupted = false
     var isShutDown = false
     /// By how much this device's clock is ahead of the service's.
     var clockSkew: Duration?
+  }
+
+  struct Prefetch: Sendable {
+    let fetch: ZoneFetch
+    let task: Task<SyncEvent, Never>
   }
 
   /// A call of the app that waits for its run.
@@ -79,6 +86,7 @@ final class SyncShell: Sendable {
       core.isShutDown = true
       core.timer?.cancel()
       core.request?.cancel()
+      core.dropPrefetch()
       defer { core.calls = [:] }
       return Array(core.calls.values)
     }
@@ -126,6 +134,13 @@ final class SyncShell: Sendable {
         case .interrupt:
           core.isInterrupted = true
           core.request?.cancel()
+          core.dropPrefetch()
+        case .prefetch(let zone, let token):
+          let fetch = ZoneFetch(zone, token)
+          core.dropPrefetch()
+          core.prefetch = Prefetch(
+            fetch: fetch,
+            task: Task(executorPreference: environment.executor) { [service] in await fetch.perform(service) })
         case .wake(let time): setTimer(time, &core)
         case .finish(let id, let failure):
           if let waiting = core.calls.removeValue(forKey: id)?.continuation { answers.append((waiting, failure)) }
@@ -189,8 +204,12 @@ final class SyncShell: Sendable {
     case .fetchDatabase(let token):
       return await interruptible { [service] in .databasePage(await service.databaseChanges(since: token)) }
     case .fetchZone(let zone, let token):
-      let fetch = ZoneFetch(zone, token)
-      let event = await interruptible { [service] in await fetch.perform(service) }
+      let ahead = core.withLock { $0.takePrefetch(of: zone, token) }
+      let fetch = ahead?.fetch ?? ZoneFetch(zone, token)
+      let event =
+        if let ahead { await ending(ahead.task) } else {
+          await interruptible { [service] in await fetch.perform(service) }
+        }
       performer.zoneFetch = fetch
       return event
     case .pause(let time):
@@ -214,7 +233,10 @@ final class SyncShell: Sendable {
 
   /// Performs a step that a cancellation cuts short.
   private func interruptible(_ body: @escaping @Sendable () async -> SyncEvent) async -> SyncEvent {
-    let task = Task(executorPreference: environment.executor) { await body() }
+    await ending(Task(executorPreference: environment.executor) { await body() })
+  }
+
+  private func ending(_ task: Task<SyncEvent, Never>) async -> SyncEvent {
     core.withLock { core in
       core.request = task
       if core.isInterrupted || core.isShutDown { task.cancel() }
@@ -255,4 +277,21 @@ final class SyncShell: Sendable {
   }
 
   func options(of call: CallID?) -> Call? { core.withLock { core in call.flatMap { core.calls[$0] } } }
+}
+
+extension SyncShell.Core {
+  fileprivate mutating func dropPrefetch() {
+    prefetch?.task.cancel()
+    prefetch = nil
+  }
+
+  /// The page of that place, if it was asked for ahead.
+  fileprivate mutating func takePrefetch(of zone: ZoneID, _ token: String?) -> SyncShell.Prefetch? {
+    guard let ahead = prefetch, ahead.fetch.isOf(zone, token) else {
+      dropPrefetch()
+      return nil
+    }
+    prefetch = nil
+    return ahead
+  }
 }

@@ -15,6 +15,8 @@ package struct SyncMachine: Sendable {
   var account = AccountKnowledge.unknown
   var run: Run?
   var outstanding: SyncStep?
+  /// Whether a page was asked for ahead of its step.
+  private var isPrefetching = false
   /// The app's calls that wait for their turn, oldest first.
   var calls: [(id: CallID, request: Request)] = []
   var cancellations: [CallID] = []
@@ -124,7 +126,7 @@ package struct SyncMachine: Sendable {
       account = .unknown
       // A request that has not left yet would be made in the name of whoever has the account by then.
       run?.queue.removeAll(where: \.isRequest)
-      if outstanding?.isRequest == true { actions.append(.interrupt) }
+      if outstanding?.isRequest == true || isPrefetching { actions.append(.interrupt) }
       if isAutomatic {
         schedule.fetch.backoffEnd = nil
         schedule.fetch.request(at: now)
@@ -200,10 +202,23 @@ package struct SyncMachine: Sendable {
         step = .pause(until: time)
       } else {
         schedule.lastRequest = now
+        isPrefetching = false
       }
     }
+    prefetch(after: step)
     outstanding = step
     actions.append(.perform(step))
+  }
+
+  /// The service and the app work at the same time: while one stores a page, the other prepares the next one. At most one
+  /// page is ahead. A service that asked for slower requests is not asked ahead of time.
+  private mutating func prefetch(after step: SyncStep) {
+    guard case .tell(.fetchedRecords(let page)) = step, page.moreComing, run?.isCancelled == false,
+      run?.failure == nil, account == .known, schedule.requestTime(at: now) == nil
+    else { return }
+    schedule.lastRequest = now
+    isPrefetching = true
+    actions.append(.prefetch(page.zone, token: page.token))
   }
 
   /// The state changed and the app has to be told soon.

@@ -146,7 +146,9 @@ package enum SyncStep: Equatable, Sendable {
 
 package enum SyncAction: Equatable, Sendable {
   case perform(SyncStep)
-  /// Cut short the step that is being performed, if it waits for the network or the clock.
+  /// Begin this fetch while the app handles the page before it. A step for the same page takes what comes of it.
+  case prefetch(ZoneID, token: String)
+  /// Cut short the step that is being performed, if it waits for the network or the clock, and drop what was prefetched.
   case interrupt
   /// Hand in `.wake` at that time; replaces what was asked before.
   case wake(at: Timestamp?)

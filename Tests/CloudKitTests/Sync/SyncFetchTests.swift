@@ -1,5 +1,6 @@
 import CloudKit
 import Foundation
+import Synchronization
 import Testing
 import VirgaCloudKit
 import VirgaModel
@@ -47,6 +48,25 @@ import VirgaModel
     #expect(again.rows.keys.contains("b"))
     try again.fetch()
     #expect(again.rows.keys.sorted() == ["a", "c", "d"])
+  }
+
+  @Test func theNextPageComesWhileTheAppStoresOne() throws {
+    let world = SyncWorld()
+    let (phone, laptop) = (world.device(), world.device())
+    for name in ["a", "b", "c"] { phone.edit(name, ["text": name]) }
+    try phone.sync()
+    laptop.link.pageLimit = 1
+    let (asked, time) = (Counts(), world.time)
+    laptop.onEvent { event, _ in
+      guard case .fetchedRecordZoneChanges = event else { return }
+      // A cancelled sleep shows as a number too low.
+      try? await time.sleep(until: time.now + .milliseconds(10))
+      asked.append(laptop.link.count(of: "changes/zone"))
+    }
+    try laptop.fetch()
+    #expect(asked.all == [2, 3, 3])
+    #expect(laptop.link.count(of: "changes/zone") == 3)
+    #expect(laptop.rows.keys.sorted() == ["a", "b", "c"])
   }
 
   /// C11: the user erased the data in the settings.
@@ -250,4 +270,10 @@ import VirgaModel
     #expect(laptop.rows.isEmpty)
     #expect(laptop.events.contains("database(+0-1)"))
   }
+}
+
+private final class Counts: Sendable {
+  private let values = Mutex<[Int]>([])
+  var all: [Int] { values.withLock { $0 } }
+  func append(_ value: Int) { values.withLock { $0.append(value) } }
 }

@@ -27,7 +27,7 @@ struct ArchiveTests {
     #expect(copy.changedKeys() == [])
   }
 
-  @Test func systemFieldsAreWrittenAsAllOthersAre() throws {
+  private var full: Record {
     var full = Record(id: RecordID("r \"1\"", in: ZoneID("Notes", owner: "_owner")), type: "Note")
     full.tag = "3k"
     full.created = RecordStamp(time: Timestamp(milliseconds: -5), user: "_a", device: "iCloud")
@@ -35,15 +35,99 @@ struct ArchiveTests {
     full.parent = Reference(recordName: "p")
     full.share = Reference(recordName: "s", action: .deleteSelf, zone: ZoneID("Other", owner: "_x"))
     full.shortGUID = "guid"
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    for record in [Record(id: RecordID("r", in: ZoneID("Notes", owner: "_owner")), type: "Note"), full] {
-      let state = CKRecord.State(record)
-      let json = try #require(state.systemFieldsJSON)
-      let plain = String(decoding: try encoder.encode(ArchivedRecord(state)), as: UTF8.self)
-      #expect(String(decoding: json, as: UTF8.self) == plain.replacingOccurrences(of: "\\/", with: "/"))
-      #expect(try JSONDecoder().decode(ArchivedRecord.self, from: Data(json)).state.record == record)
+    full.unknownMembers = Array(#""later":1"#.utf8)
+    return full
+  }
+
+  @Test func systemFieldsSurviveTheirBinaryForm() throws {
+    var extreme = full
+    extreme.created?.time = Timestamp(milliseconds: .min)
+    extreme.modified?.time = Timestamp(milliseconds: .max)
+    var unsaved = full
+    (unsaved.created, unsaved.tag, unsaved.parent, unsaved.share) = (nil, nil, nil, nil)
+    let bare = Record(id: RecordID("", in: ZoneID("Notes", owner: "_owner")), type: "Note")
+    for record in [bare, full, extreme, unsaved] {
+      #expect(SystemFieldsArchive.decode(SystemFieldsArchive.encode(record)) == record)
     }
+  }
+
+  /// Apps keep these bytes for years. A later form may add to them; what is here must be read for ever.
+  @Test func theBinaryFormOfSystemFieldsIsFixed() throws {
+    var record = Record(
+      id: RecordID("3F2504E0-4F89-41D3-9A0C-0305E82C3301", in: ZoneID("Notes", owner: .defaultOwner)), type: "Note")
+    record.tag = "1a"
+    let user: UserName = "_0123456789abcdef0123456789abcdef"
+    record.created = RecordStamp(time: Timestamp(milliseconds: 1_000), user: user, device: "iCloud")
+    record.modified = RecordStamp(time: Timestamp(milliseconds: 999), user: user, device: "iCloud")
+    let hex = SystemFieldsArchive.encode(record).map { String(format: "%02x", $0) }.joined()
+    #expect(
+      hex == "01" + "0c10" + "3f2504e04f8941d39a0c0305e82c3301" + "1105" + "4e6f746573" + "2104" + "4e6f7465" + "2902"
+        + "3161" + "30d00f" + "3b10" + "0123456789abcdef0123456789abcdef" + "4106" + "69436c6f7564" + "4801")
+  }
+
+  @Test func aMemberOfALaterReleaseIsSkippedAndDamageIsRefused() throws {
+    let bytes = SystemFieldsArchive.encode(full)
+    let numberAndText: [UInt8] = [31 << 3, 5, 30 << 3 | 1, 2, 65, 66]
+    #expect(SystemFieldsArchive.decode(bytes + numberAndText) == full)
+    #expect(SystemFieldsArchive.decode([]) == nil && SystemFieldsArchive.decode([1]) == nil)
+    #expect(SystemFieldsArchive.decode([2] + bytes.dropFirst()) == nil)
+    // A text that is longer than what is left, a number without an end, and a text that is not one.
+    #expect(SystemFieldsArchive.decode(bytes + [30 << 3 | 1, 3, 65]) == nil)
+    #expect(SystemFieldsArchive.decode(bytes + [31 << 3] + [UInt8](repeating: 0x80, count: 10)) == nil)
+    #expect(SystemFieldsArchive.decode([1, 1 << 3 | 1, 1, 0xff]) == nil)
+    // No cut stops the process.
+    for length in 0..<bytes.count { _ = SystemFieldsArchive.decode(Array(bytes.prefix(length))) }
+  }
+
+  @Test(arguments: [
+    "", "metric-12", "_abc", "abcdef", "0123456789abcdef", "0123456789abcde", "0123456789ABCDEF", "_0123456789abcdef",
+    "_", "3F2504E0-4F89-41D3-9A0C-0305E82C3301", "3f2504e0-4f89-41d3-9a0c-0305e82c3301",
+    "3F2504E04-F89-41D3-9A0C-0305E82C3301", "3F2504E0-4F89-41D3-9A0C-0305E82C330-", "naïve é",
+  ])
+  func packedTextsComeBack(text: String) { #expect(PackedText(text).text == text) }
+
+  @Test func identifiersArePackedToHalf() {
+    #expect(PackedText("_0123456789abcdef").bytes.count == 8)
+    #expect(PackedText("0123456789abcdef").bytes.count == 8)
+    #expect(PackedText(UUID().uuidString).bytes.count == 16)
+  }
+
+  /// What an archive costs is its length: see `SystemFieldsArchive`.
+  @Test func systemFieldsOfAUsualRecordAreShort() {
+    var record = Record(
+      id: RecordID(RecordName(UUID().uuidString), in: ZoneID("Notes", owner: .defaultOwner)), type: "Note")
+    record.tag = "2k"
+    let user: UserName = "_0123456789abcdef0123456789abcdef"
+    let device = "0123456789abcdef0123456789abcdef"
+    record.created = RecordStamp(time: Timestamp(milliseconds: 1_790_000_000_000), user: user, device: device)
+    record.modified = record.created
+    #expect(SystemFieldsArchive.encode(record).count <= 85)
+  }
+
+  // What earlier releases wrote, as bytes under the key and as an object.
+  @Test(arguments: [true, false])
+  func systemFieldsOfEarlierReleasesAreRead(asBytes: Bool) throws {
+    let json = """
+      {"created":{"device":"iCloud","time":-5,"user":"_a"},"id":{"name":"r \\"1\\"","zone":{"name":"Notes",\
+      "owner":"_owner"}},"modified":{"device":"a/b\\u0001é","time":1790000000000,"user":"_b"},\
+      "parent":{"action":"NONE","recordName":"p"},"share":{"action":"DELETE_SELF","recordName":"s",\
+      "zone":{"name":"Other","owner":"_x"}},"shortGUID":"guid","tag":"3k","type":"Note"}
+      """
+    let archiver = NSKeyedArchiver(requiringSecureCoding: true)
+    if asBytes {
+      Array(json.utf8).withUnsafeBufferPointer {
+        archiver.encodeBytes($0.baseAddress, length: $0.count, forKey: "virga")
+      }
+    } else {
+      archiver.encode(Data(json.utf8) as NSData, forKey: "virga")
+    }
+    archiver.finishEncoding()
+    let unarchiver = try NSKeyedUnarchiver(forReadingFrom: archiver.encodedData)
+    unarchiver.requiresSecureCoding = true
+    let record = try #require(CKRecord(coder: unarchiver))
+    var expected = full
+    expected.unknownMembers = []
+    #expect(record.state.withLock { $0.record } == expected)
   }
 
   @Test func fullArchiveKeepsEveryValueAndWhatHasChanged() throws {
