@@ -56,6 +56,13 @@ enum ClientBench {
       counts.append(("requests for 1,000 records, client upload", per(1_000, many.requests, many.records)))
       counts.append(("allocations a record, client upload", many.ownAllocations))
       counts.append(("bytes of state a pending change", Double(many.stateBytes) / Double(many.records)))
+      counts.append(
+        ("bytes of state written a change, client upload", Double(many.stateBytesWritten) / Double(many.records)))
+      counts.append(
+        (
+          "bytes of memory a pending change",
+          Double(many.peakBytes - few.peakBytes) / Double(many.records - few.records)
+        ))
     }
 
     var firsts: [Int: StepResult] = [:]

@@ -10,6 +10,7 @@ final class MetricsApp: CKSyncEngineDelegate {
     // Unchecked because a connection is no value; it never leaves the mutex.
     let connection: Connection
     var stateBytesMax = 0
+    var stateBytesWritten = 0
     var processorSeconds = 0.0
     var allocations = 0
   }
@@ -32,6 +33,9 @@ final class MetricsApp: CKSyncEngineDelegate {
 
   /// The most bytes that a stored state had.
   var stateBytesMax: Int { store.withLock { $0.stateBytesMax } }
+
+  /// The bytes of all states that were stored.
+  var stateBytesWritten: Int { store.withLock { $0.stateBytesWritten } }
 
   private func onStore<Value>(_ body: (Connection) throws -> sending Value) rethrows -> sending Value {
     try store.withLock { try body($0.connection) }
@@ -127,6 +131,7 @@ final class MetricsApp: CKSyncEngineDelegate {
     let data = try JSONEncoder().encode(state)
     try store.withLock { store in
       store.stateBytesMax = max(store.stateBytesMax, data.count)
+      store.stateBytesWritten += data.count
       try store.connection.run("INSERT OR REPLACE INTO state(id, data) VALUES(1, ?1)", [UInt8](data))
     }
   }

@@ -90,6 +90,7 @@ struct Step {
     result.requests = transport.count - requests
     result.missing = try app.unsent().count
     result.stateBytes = app.stateBytesMax
+    result.stateBytesWritten = app.stateBytesWritten
     return result
   }
 

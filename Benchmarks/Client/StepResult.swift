@@ -11,6 +11,8 @@ struct StepResult: Codable {
   var requests = 0
   var missing = 0
   var stateBytes = 0
+  /// Of all states that were stored, together.
+  var stateBytesWritten = 0
   var allocations = 0.0
   /// What of these was the app's own, in its calls by the engine.
   var appProcessorSeconds = 0.0

@@ -44,10 +44,7 @@ extension SyncMachine {
   /// The last words of a run: the state, then its end, each once, and only if its beginning was told.
   mutating func closing(_ notice: Notice) -> SyncStep? {
     guard let current = run, current.isOpened, !current.isClosed else { return nil }
-    if schedule.report != nil {
-      schedule.report = nil
-      return .tell(.stateUpdate)
-    }
+    if hasToReport { return report() }
     run?.isClosed = true
     return .tell(notice)
   }
@@ -140,7 +137,7 @@ extension SyncMachine {
     case .success(let outcomes):
       let tooMany = itemsToSendAgain(of: part, outcomes)
       for outcome in outcomes where !tooMany.contains(outcome.record) { settle(outcome) }
-      noteStateChange()
+      noteSettled(outcomes.count - tooMany.count)
       let settled = part.filtered { !tooMany.contains($0) }
       if settled.count > 0 { queue(.tell(.sentRecords(settled, failed: nil))) }
     case .failure(let failure):

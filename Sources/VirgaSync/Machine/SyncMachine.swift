@@ -15,6 +15,8 @@ package struct SyncMachine: Sendable {
   var account = AccountKnowledge.unknown
   var run: Run?
   var outstanding: SyncStep?
+  /// Records that left the pending list since the app was told of the state.
+  private var unreportedSettlements = 0
   /// Whether a page was asked for ahead of its step.
   private var isPrefetching = false
   /// The app's calls that wait for their turn, oldest first.
@@ -182,9 +184,7 @@ package struct SyncMachine: Sendable {
       return queued
     }
     if let due = schedule.report, due <= now || current.reportsNow {
-      run?.reportsNow = false
-      schedule.report = nil
-      return .tell(.stateUpdate)
+      return report()
     }
     run?.reportsNow = false
     switch current.work {
@@ -221,13 +221,33 @@ package struct SyncMachine: Sendable {
     actions.append(.prefetch(page.zone, token: page.token))
   }
 
+  /// Tells the app of the state, as far as it does not know it.
+  mutating func report() -> SyncStep {
+    run?.reportsNow = false
+    schedule.report = nil
+    unreportedSettlements = 0
+    return .tell(.stateUpdate)
+  }
+
+  var hasToReport: Bool { schedule.report != nil || unreportedSettlements > 0 }
+
   /// The state changed and the app has to be told soon.
-  mutating func noteStateChange() {
-    if schedule.report == nil { schedule.report = now + policy.reportDelay }
+  mutating func noteStateChange() { noteStateChange(within: policy.reportDelay) }
+
+  private mutating func noteStateChange(within delay: Duration) {
+    schedule.report = min(schedule.report ?? now + delay, now + delay)
+  }
+
+  /// Records left the pending list. The app writes the whole list each time that it is told, so it is told after a share
+  /// of it: told after each request, it would write an amount that grows with the square of the list.
+  mutating func noteSettled(_ count: Int) {
+    unreportedSettlements += count
+    if unreportedSettlements * policy.settlementsPerReport >= state.records.count { noteStateChange() }
   }
 
   private mutating func noteAddition() {
-    noteStateChange()
+    // A long list takes long to write, and is not written more often than that is worth.
+    noteStateChange(within: policy.reportDelay + .milliseconds(state.records.count / policy.pendingPerMillisecond))
     if isAutomatic { schedule.send.due = schedule.sendTime(forAdditionAt: now, policy: policy) }
   }
 

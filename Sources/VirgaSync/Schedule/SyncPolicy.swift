@@ -14,6 +14,11 @@ package struct SyncPolicy: Sendable {
   package var pushDelay: Duration = .milliseconds(20)
   /// From a change of the state to the report of it.
   package var reportDelay: Duration = .milliseconds(100)
+  /// Of how many pending changes one has to leave the list, while a send goes on, for a report: after a fifth of a long
+  /// list, if this is four. A process that ends in between sends so many again.
+  package var settlementsPerReport = 4
+  /// The report of an addition is put off by a millisecond for so many pending changes.
+  package var pendingPerMillisecond = 100
   /// Between fetches while pushes can arrive, and while they cannot: a push is a hint, never the only trigger.
   package var pollInterval: Duration = .seconds(300)
   package var pollIntervalWithoutPush: Duration = .seconds(60)
