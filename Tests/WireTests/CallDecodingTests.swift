@@ -24,6 +24,24 @@ import VirgaModel
     #expect(request.operations.map(\.record.parent) == [expected])
   }
 
+  /// In ascending order, in none, few and many.
+  @Test(arguments: [
+    ["a", "a"], ["b", "a", "b"], ["c", "a", "d", "a"], ["b", "a", "c", "d", "c"],
+    (0..<20).map { "z\($0)" } + ["z3"], (0..<40).map { "f\(39 - $0)" } + ["f39"], (10..<60).map { "f\($0)" } + ["f59"],
+  ])
+  func aFieldIsSaidOnce(names: [String]) throws {
+    func body(_ names: some Sequence<String>) -> String {
+      let fields = names.map { #""\#($0)":{"value":1}"# }.joined(separator: ",")
+      return #"{"operations":[{"operationType":"forceUpdate","record":{"recordName":"r","fields":{\#(fields)}}}]}"#
+    }
+    #expect(throws: ServiceError.self) { try decode(body(names), .recordsModify) }
+    guard case .recordsModify(let request) = try decode(body(names.dropLast()), .recordsModify) else {
+      Issue.record("another call")
+      return
+    }
+    #expect(request.operations[0].record.fields.map(\.name.rawValue) == names.dropLast())
+  }
+
   @Test func recordsModifyIsReadWhole() throws {
     let call = try decode(
       """

@@ -41,6 +41,25 @@ import Testing
     #expect(!accepts([0x22] + bytes))
   }
 
+  /// Every byte at every place, as eight are looked at together.
+  @Test func bytesOfAStringThatNeedALookAreFoundWhereverTheyStand() {
+    for byte in UInt8.min ... .max {
+      for length in [1, 8, 9, 20] {
+        for place in 0..<length {
+          for behind in [UInt8(ascii: "a"), UInt8(ascii: "!"), UInt8(ascii: "]"), 0xff] {
+            var bytes = [UInt8](repeating: UInt8(ascii: "#"), count: length)
+            bytes[place] = byte
+            if place + 1 < length { bytes[place + 1] = behind }
+            let isPlain = { (byte: UInt8) in byte >= 0x20 && byte < 0x80 && byte != 0x22 && byte != 0x5c }
+            let expected = bytes.firstIndex { !isPlain($0) } ?? length
+            let found = bytes.withUnsafeBytes(plainByteCount)
+            #expect(found == expected, "byte \(byte) at \(place) of \(length), before \(behind)")
+          }
+        }
+      }
+    }
+  }
+
   @Test func nestingIsLimited() {
     func nested(_ depth: Int) -> String {
       String(repeating: "[", count: depth) + String(repeating: "]", count: depth)

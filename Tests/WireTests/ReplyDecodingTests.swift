@@ -45,6 +45,39 @@ import VirgaModel
     }
   }
 
+  /// What repeats from record to record is written once: each must still say its own zone, user and device.
+  @Test func recordsOfSeveralZonesUsersAndDevicesKeepTheirs() throws {
+    let zones = [ZoneID("Trips", owner: "_a"), ZoneID("Trips", owner: "_b"), ZoneID("Diary", owner: "_a")]
+    // Two spellings of one accented letter are two devices.
+    let devices = ["caf\u{e9}", "cafe\u{301}", "\"quoted\"\n"]
+    var records: [RecordEnvelope] = []
+    for number in 0..<54 {
+      let (zone, author, device) = (zones[number % 3], "_user\(number / 3 % 3)", devices[number / 9 % 3])
+      let stamp = RecordStamp(time: Timestamp(milliseconds: Int64(number)), user: UserName(author), device: device)
+      let created = RecordStamp(time: stamp.time, user: "_user0", device: devices[number % 3])
+      var record = RecordEnvelope(
+        id: RecordID(RecordName("r\(number)"), in: zone), type: "Trip", tag: ChangeTag(sequence: Int64(number)),
+        created: created, modified: stamp, fieldsJSON: Array(#"{"title":{"value":"x","type":"STRING"}}"#.utf8))
+      if number % 4 == 0 { record.parent = Reference(recordName: "p", zone: zone) }
+      if number % 5 == 0 { record.shortGUID = "guid" }
+      records.append(record)
+    }
+    let bytes = Reply.records(RecordsReply(records: records.map(RecordResult.record))).encoded(
+      extensions: true, uuid: "u")
+    guard case .records(let reply) = try Reply(decoding: bytes, for: .recordsLookup) else {
+      Issue.record("another reply")
+      return
+    }
+    for (record, result) in zip(records, reply.records) {
+      guard case .record(let read) = result else {
+        Issue.record("\(result) in place of \(record)")
+        continue
+      }
+      #expect(read == record && read.created.device.utf8.elementsEqual(record.created.device.utf8))
+    }
+    #expect(reply.records.count == records.count)
+  }
+
   @Test func recordsWithoutZoneLieInThatOfTheirPage() throws {
     let body =
       #"{"zones":[{"records":[{"recordName":"a","recordType":"T","fields":{}}],"syncToken":"AQ==","moreComing":null,"#

@@ -103,7 +103,7 @@ package final class Authenticator: Sendable {
     let headers = request.head.headers
     if headers[SignedRequest.keyIDHeader] != nil || headers[SignedRequest.signatureHeader] != nil {
       let others = ["ckAPIToken", "ckWebAuthToken", "ckSession"]
-      guard headers["X-Virga-Session"] == nil, others.allSatisfy({ query.spelled($0) == nil }) else {
+      guard headers["X-Virga-Session"] == nil, !others.contains(where: query.has) else {
         throw .badRequest("a signed request carries no other credentials")
       }
       return try await authenticateKey(request, for: endpoint)
@@ -116,9 +116,10 @@ package final class Authenticator: Sendable {
     guard let apiToken = query["ckAPIToken"] else {
       throw ServiceError(.authenticationFailed, AccountReason.noCredentials)
     }
-    guard let known = try await self.apiToken(apiToken),
-      known.token.belongs(to: endpoint.container, in: endpoint.environment)
-    else {
+    // Nearly all are remembered, and a call that might wait costs more than to look first.
+    var remembered = memory.withLock { $0.apiTokens[apiToken] }
+    if remembered == nil { remembered = try await self.apiToken(apiToken) }
+    guard let known = remembered, known.token.belongs(to: endpoint.container, in: endpoint.environment) else {
       throw ServiceError(
         .authenticationFailed,
         "ckAPIToken is not one of container \(endpoint.container) in \(endpoint.environment.rawValue)")
@@ -126,15 +127,17 @@ package final class Authenticator: Sendable {
     guard known.token.allows(origin: request.head.headers["Origin"]) else {
       throw ServiceError(.accessDenied, "ckAPIToken may not be used by pages of this origin")
     }
-    guard let text = query.spelled("ckWebAuthToken") ?? query.spelled("ckSession") else {
+    guard let spellings = query.webTokenSpellings else {
       // The schema may grant reading the public database to the world; all else needs a user.
       guard endpoint.scope == .public, !endpoint.operation.needsUser else {
         throw signInRequired("request needs authorization", endpoint, request, token: known)
       }
       return Authentication(principal: .world)
     }
-    for spelling in Self.spellings(of: text) {
-      guard let token = try await webToken(spelling), token.container == endpoint.container,
+    for spelling in spellings {
+      var remembered = memory.withLock { $0.webTokens[spelling] }
+      if remembered == nil { remembered = try await webToken(spelling) }
+      guard let token = remembered, now() < token.expires, token.container == endpoint.container,
         belongs(token, to: known)
       else { continue }
       let user = user(of: token.account, in: endpoint.container)
@@ -185,17 +188,6 @@ package final class Authenticator: Sendable {
     }
     remember(removals) { $0.keys[id] = key }
     return key
-  }
-
-  /// What a web-auth token may have been meant as, the likeliest first: some clients encode it twice, some not at all,
-  /// and some turn `+` into a space.
-  private static func spellings(of text: Substring) -> [String] {
-    guard let once = text.percentDecoded else { return [] }
-    let twice = once.percentDecoded ?? once
-    return (once == twice ? [once] : [once, twice]).map { text in
-      // Most have none, and a search by characters would cost each request microseconds.
-      text.utf8.contains(UInt8(ascii: " ")) ? text.replacing(" ", with: "+") : text
-    }
   }
 
   /// - Throws: `NOT_FOUND` for a container that this server was not started for.

@@ -33,11 +33,11 @@ func appendHead(of answer: HTTPResponse, for context: AnswerContext, date: [UInt
   let isBodiless = answer.status == 204 || answer.status == 304
   if isBodiless || context.isHead { body = .none }
 
-  head.append(contentsOf: context.isVersion10 ? "HTTP/1.0 ".utf8 : "HTTP/1.1 ".utf8)
+  head.append(text: context.isVersion10 ? "HTTP/1.0 " : "HTTP/1.1 ")
   appendDecimal(Int64(answer.status), to: &head)
   head.append(0x20)
-  head.append(contentsOf: reasonPhrase(answer.status).utf8)
-  head.append(contentsOf: "\r\n".utf8)
+  head.append(text: reasonPhrase(answer.status))
+  head.append(text: "\r\n")
   for field in answer.headers.fields {
     if isWrittenByConnection(field.name) {
       // An answer to HEAD has no body to count, so the handler may say what GET would send.
@@ -48,24 +48,24 @@ func appendHead(of answer: HTTPResponse, for context: AnswerContext, date: [UInt
       }
       continue
     }
-    head.append(contentsOf: field.name.utf8)
-    head.append(contentsOf: ": ".utf8)
-    head.append(contentsOf: field.value.utf8)
-    head.append(contentsOf: "\r\n".utf8)
+    head.append(text: field.name)
+    head.append(text: ": ")
+    head.append(text: field.value)
+    head.append(text: "\r\n")
   }
   if !isBodiless {
-    head.append(contentsOf: "Content-Length: ".utf8)
+    head.append(text: "Content-Length: ")
     appendDecimal(length, to: &head)
-    head.append(contentsOf: "\r\n".utf8)
+    head.append(text: "\r\n")
   }
-  head.append(contentsOf: "Date: ".utf8)
+  head.append(text: "Date: ")
   head.append(contentsOf: date)
   if !context.keepsAlive || answer.closesConnection {
-    head.append(contentsOf: "\r\nConnection: close\r\n\r\n".utf8)
+    head.append(text: "\r\nConnection: close\r\n\r\n")
   } else if context.isVersion10 {
-    head.append(contentsOf: "\r\nConnection: keep-alive\r\n\r\n".utf8)
+    head.append(text: "\r\nConnection: keep-alive\r\n\r\n")
   } else {
-    head.append(contentsOf: "\r\n\r\n".utf8)
+    head.append(text: "\r\n\r\n")
   }
   return body
 }
@@ -75,7 +75,8 @@ func isWritable(_ answer: HTTPResponse) -> Bool {
   guard (200...999).contains(answer.status) else { return false }
   if case .file(_, let offset, let length) = answer.body, offset < 0 || length < 0 { return false }
   return answer.headers.fields.allSatisfy { name, value in
-    !name.isEmpty && name.utf8.allSatisfy(ByteClass.isToken) && value.utf8.allSatisfy(ByteClass.isFieldValue)
+    let name = name.utf8Span.span
+    return !name.isEmpty && name.allSatisfy(ByteClass.isToken) && value.utf8Span.span.isFieldValue
   }
 }
 
@@ -90,17 +91,22 @@ private func isWrittenByConnection(_ name: String) -> Bool {
 }
 
 func appendDecimal(_ number: Int64, to bytes: inout [UInt8]) {
-  guard number >= 10 else {
-    bytes.append(0x30 + UInt8(truncatingIfNeeded: max(0, number)))
-    return
+  var divisor: Int64 = 1
+  var rest = max(0, number)
+  while rest / divisor >= 10 { divisor *= 10 }
+  while divisor > 0 {
+    bytes.append(0x30 + UInt8(truncatingIfNeeded: rest / divisor))
+    rest %= divisor
+    divisor /= 10
   }
-  let start = bytes.count
-  var rest = number
-  while rest > 0 {
-    bytes.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
-    rest /= 10
+}
+
+extension [UInt8] {
+  /// Appends the bytes of a text. Appending its view would go through them one by one.
+  fileprivate mutating func append(text: String) {
+    let isDone: Void? = text.utf8.withContiguousStorageIfAvailable { append(contentsOf: $0) }
+    if isDone == nil { append(contentsOf: text.utf8) }
   }
-  bytes[start...].reverse()
 }
 
 private func reasonPhrase(_ status: Int) -> String {

@@ -4,15 +4,17 @@ import VirgaWire
 
 extension Front {
   /// Checks who asks, reads the call, runs it on the store and writes its answer.
-  func call(_ endpoint: Endpoint, _ request: HTTPRequest) async -> HTTPResponse {
+  func call(_ endpoint: Endpoint, _ request: HTTPRequest, _ query: QueryParameters) async -> HTTPResponse {
     guard let threads = configuration.workThreads, case .bytes(let body) = request.body, Self.mayBeginEarly(body) else {
-      return await callHere(endpoint, request)
+      return await callHere(endpoint, request, query)
     }
     // A loop has other connections to look after.
-    return await threads.run { await self.callHere(endpoint, request) }
+    return await threads.run { await self.callHere(endpoint, request, query) }
   }
 
-  private func callHere(_ endpoint: Endpoint, _ request: HTTPRequest) async -> HTTPResponse {
+  private func callHere(
+    _ endpoint: Endpoint, _ request: HTTPRequest, _ query: QueryParameters
+  ) async -> HTTPResponse {
     let uuid = makeUUID()
     // A page that loses the token of an answer that failed would have to sign in again.
     var tokenHeaders: [(name: String, value: String)] = []
@@ -20,7 +22,6 @@ extension Front {
       guard configuration.serves(endpoint.container) else {
         throw ServiceError(.notFound, "there is no container \(endpoint.container) on this server")
       }
-      let query = QueryParameters(of: request.head)
       let authentication = try await authenticator.authenticate(request, query, for: endpoint)
       tokenHeaders = authentication.responseHeaders
       try rates.admit(authentication.principal, now: configuration.now())

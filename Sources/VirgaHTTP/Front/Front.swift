@@ -18,6 +18,7 @@ package final class Front: HTTPHandler {
   let rates: RequestRates
   let indexes = IndexMaking()
   let readiness = Readiness()
+  let targets = TargetMemory()
   let assets: AssetFolder
   let polls: PollTable
   let secrets: ServerSecrets
@@ -110,23 +111,23 @@ package final class Front: HTTPHandler {
   }
 
   private func answer(_ request: HTTPRequest) async -> HTTPResponse {
-    let route = Route(request.head)
-    if case .file(let file) = request.body, !route.isUpload { await assets.remove(upload: file.path) }
+    let target = targets.target(of: request.head)
+    if case .file(let file) = request.body, !target.route.isUpload { await assets.remove(upload: file.path) }
     let start = ContinuousClock.now
-    let response = await answer(request, at: route)
-    metrics.count(route, status: response.status, time: ContinuousClock.now - start)
+    let response = await answer(request, at: target)
+    metrics.count(target.route, status: response.status, time: ContinuousClock.now - start)
     return response
   }
 
-  private func answer(_ request: HTTPRequest, at route: Route) async -> HTTPResponse {
-    if route.isRated {
+  private func answer(_ request: HTTPRequest, at target: RequestTarget) async -> HTTPResponse {
+    if target.route.isRated {
       do { try rates.admit(address: request.callerAddress, now: configuration.now()) } catch {
         if case .file(let file) = request.body { await assets.remove(upload: file.path) }
         return failure(error)
       }
     }
-    switch route {
-    case .call(let endpoint): return await call(endpoint, request)
+    switch target.route {
+    case .call(let endpoint): return await call(endpoint, request, target.query)
     case .account where request.head.path == Self.keyResetPath && request.head.method == "POST":
       return await resetKeys(request)
     case .account: return await accounts.respond(to: request)
@@ -240,7 +241,7 @@ package final class Front: HTTPHandler {
   }
 
   func urls(for head: HTTPRequestHead) -> SignedURLs {
-    SignedURLs(base: configuration.baseURL ?? Self.base(ofHost: head.headers["Host"]), secrets: secrets)
+    SignedURLs(place: configuration.baseURL.map(SignedURLs.Place.base) ?? .host(head.headers["Host"]), secrets: secrets)
   }
 
   /// Only what can be a host goes into URLs.

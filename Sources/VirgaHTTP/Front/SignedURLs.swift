@@ -5,9 +5,24 @@ import VirgaWire
 
 /// Makes and checks the URLs that need no credentials but themselves.
 struct SignedURLs: URLMaker {
-  /// Without a slash at the end.
-  let base: String
+  /// Where clients reach the server.
+  enum Place: Sendable {
+    /// Without a slash at the end.
+    case base(String)
+    /// As the request's `Host` field says it.
+    case host(String?)
+  }
+
+  let place: Place
   let secrets: ServerSecrets
+
+  /// Without a slash at the end. Few requests need one.
+  var base: String {
+    switch place {
+    case .base(let base): base
+    case .host(let host): Front.base(ofHost: host)
+    }
+  }
 
   enum Objection: Error, Hashable, CustomStringConvertible {
     /// Not signed by this server for this use.

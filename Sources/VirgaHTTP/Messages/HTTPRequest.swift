@@ -36,8 +36,12 @@ public struct HTTPHeaders: Sendable, Hashable {
 
 extension String {
   func equalsIgnoringASCIICase(_ other: String) -> Bool {
-    func folded(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte | 0x20 : byte }
-    return utf8.count == other.utf8.count && zip(utf8, other.utf8).allSatisfy { folded($0) == folded($1) }
+    guard utf8.count == other.utf8.count else { return false }
+    let (mine, theirs) = (utf8Span.span, other.utf8Span.span)
+    for index in mine.indices where ByteClass.lowercased(mine[index]) != ByteClass.lowercased(theirs[index]) {
+      return false
+    }
+    return true
   }
 }
 

@@ -36,7 +36,7 @@ package final class Metrics: Sendable {
     "account", "management", "upload", "download", "push", "share", "health", "preflight", "none",
   ]
   private static let routes = Operation.allCases.map(\.rawValue) + others
-  private static let places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { ($1, $0) })
+  private static let places = Dictionary(uniqueKeysWithValues: Operation.allCases.enumerated().map { ($1, $0) })
   private static let codes = ServerErrorCode.allCases.map(\.rawValue)
   private static let codePlaces = Dictionary(uniqueKeysWithValues: codes.enumerated().map { ($1, $0) })
   /// Microseconds.
@@ -53,12 +53,12 @@ package final class Metrics: Sendable {
   package func add(_ source: @escaping @Sendable () -> [Reading]) { sources.withLock { $0.append(source) } }
 
   func count(_ route: Route, status: Int, time: Duration) {
-    guard let place = Self.places[route.metricName] else { return }
+    guard let place = Self.place(of: route) else { return }
     let (seconds, attoseconds) = time.components
     let microseconds = Int(seconds) * 1_000_000 + Int(attoseconds / 1_000_000_000_000)
     let bucket = Self.bounds.firstIndex { microseconds <= $0 } ?? Self.bounds.count
     // How long a poll was parked says nothing of the server.
-    let isTimed = route.metricName != "push"
+    let isTimed = if case .push = route { false } else { true }
     counts.withLock { counts in
       counts.answers[place * 5 + min(max(status / 100, 1), 5) - 1] += 1
       guard isTimed else { return }
@@ -69,13 +69,30 @@ package final class Metrics: Sendable {
 
   /// Counts the errors of single items in an answer that is none itself.
   func count(_ failures: [ServerErrorCode], of operation: Operation) {
-    guard !failures.isEmpty, let place = Self.places[operation.rawValue] else { return }
+    guard !failures.isEmpty, let place = Self.places[operation] else { return }
     counts.withLock { counts in
       for code in failures {
         guard let codePlace = Self.codePlaces[code.rawValue] else { continue }
         counts.itemErrors[place * Self.codes.count + codePlace] += 1
       }
     }
+  }
+
+  private static func place(of route: Route) -> Int? {
+    if case .call(let endpoint) = route { return places[endpoint.operation] }
+    let name =
+      switch route {
+      case .call, .management, .schema, .credentials, .metrics: "management"
+      case .account: "account"
+      case .upload: "upload"
+      case .download: "download"
+      case .push: "push"
+      case .share: "share"
+      case .health, .ready: "health"
+      case .preflight: "preflight"
+      case .wrongMethod, .notFound, .malformed: "none"
+      }
+    return routes.firstIndex(of: name)
   }
 
   func text() -> String {
@@ -111,23 +128,6 @@ package final class Metrics: Sendable {
       text += "\(reading.name) \(reading.value)\n"
     }
     return text
-  }
-}
-
-extension Route {
-  fileprivate var metricName: String {
-    switch self {
-    case .call(let endpoint): endpoint.operation.rawValue
-    case .account: "account"
-    case .upload: "upload"
-    case .download: "download"
-    case .push: "push"
-    case .share: "share"
-    case .health, .ready: "health"
-    case .preflight: "preflight"
-    case .wrongMethod, .notFound, .malformed: "none"
-    default: "management"
-    }
   }
 }
 

@@ -113,15 +113,11 @@ struct RequestHeadParser: Sendable {
     var end = line.count
     while start < end, ByteClass.isWhiteSpace(line[start]) { start += 1 }
     while end > start, ByteClass.isWhiteSpace(line[end - 1]) { end -= 1 }
-    var isASCII = true
-    for index in start..<end {
-      guard ByteClass.isFieldValue(line[index]) else { throw .field }
-      if line[index] >= 0x80 { isASCII = false }
-    }
     let name = line.extracting(..<colon)
     let value = line.extracting(start..<end)
+    guard value.isFieldValue else { throw .field }
     try note(name, value)
-    guard let text = isASCII ? string(value) : validatedString(value) else { throw .field }
+    guard let text = validatedString(value) else { throw .field }
     headers.append(string(name), text)
   }
 

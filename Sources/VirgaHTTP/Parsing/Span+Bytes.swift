@@ -38,6 +38,30 @@ extension Span<UInt8> {
     }
   }
 
+  /// Whether all bytes may stand in a field's value. Looks at eight at a time: values make up most of a head.
+  var isFieldValue: Bool {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let highs: UInt64 = 0x8080_8080_8080_8080
+    var index = 0
+    while index + 8 <= count {
+      let word = bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self)
+      // A high bit is set where a byte is less than 0x20, and where it is 0x7f; bytes of other scripts are neither.
+      let delete = word ^ ones &* 0x7f
+      let suspects = ((word &- ones &* 0x20) & ~word | (delete &- ones) & ~delete) & highs
+      if suspects != 0 {
+        // It may be a tab, or a byte above a suspect.
+        for place in index..<index + 8 where !ByteClass.isFieldValue(self[place]) { return false }
+      }
+      index += 8
+    }
+    while index < count {
+      guard ByteClass.isFieldValue(self[index]) else { return false }
+      index += 1
+    }
+    return true
+  }
+
+  @inline(__always)
   func allSatisfy(_ predicate: (UInt8) -> Bool) -> Bool {
     for index in indices where !predicate(self[index]) { return false }
     return true

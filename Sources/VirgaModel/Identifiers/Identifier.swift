@@ -33,11 +33,26 @@ extension Identifier {
 
   @inlinable
   public static func < (left: Self, right: Self) -> Bool {
-    left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
+    left.rawValue.bytesPrecede(right.rawValue)
   }
 }
 
 extension String {
+  /// Whether the bytes come before those of another text. The general comparison of two views takes ten times as long.
+  @inlinable
+  package func bytesPrecede(_ other: String) -> Bool {
+    let isBefore = utf8.withContiguousStorageIfAvailable { mine in
+      other.utf8.withContiguousStorageIfAvailable { theirs in
+        let count = min(mine.count, theirs.count)
+        var index = 0
+        while index < count, mine[index] == theirs[index] { index += 1 }
+        return index < count ? mine[index] < theirs[index] : mine.count < theirs.count
+      }
+    }
+    if let isBefore, let isBefore { return isBefore }
+    return utf8.lexicographicallyPrecedes(other.utf8)
+  }
+
   /// Whether both are the same bytes. `==` takes texts for equal that differ in their Unicode form.
   @inlinable
   package func hasSameBytes(as other: String) -> Bool {

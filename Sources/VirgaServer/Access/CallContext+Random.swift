@@ -30,14 +30,20 @@ package enum RandomText {
   package static func uuid(using random: inout some RandomNumberGenerator) -> String {
     let high = random.next() & 0xffff_ffff_ffff_0fff | 0x4000
     let low = random.next() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000
-    var text: [UInt8] = []
-    text.reserveCapacity(36)
-    for index in 0..<32 {
-      if index == 8 || index == 12 || index == 16 || index == 20 { text.append(UInt8(ascii: "-")) }
-      let word = index < 16 ? high : low
-      text.append(upperDigits[Int(word >> UInt64(60 - 4 * (index & 15)) & 15)])
+    return String(unsafeUninitializedCapacity: 36) { text in
+      var place = 0
+      for index in 0..<32 {
+        if index == 8 || index == 12 || index == 16 || index == 20 {
+          text[place] = UInt8(ascii: "-")
+          place += 1
+        }
+        let word = index < 16 ? high : low
+        let digit = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (index & 15)) & 15)
+        text[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10
+        place += 1
+      }
+      return place
     }
-    return String(decoding: text, as: UTF8.self)
   }
 
   /// 256 bits as lower-case hexadecimal digits, which are also valid Base64 and need no escape in a URL.
@@ -59,5 +65,4 @@ package enum RandomText {
   }
 
   private static let lowerDigits = Array("0123456789abcdef".utf8)
-  private static let upperDigits = Array("0123456789ABCDEF".utf8)
 }

@@ -18,9 +18,9 @@ extension Field {
     var seen = SeenKeys()
     try reader.beginObject()
     while try reader.passKey() {
-      let key = FieldKey(reader)
+      let key = reader.fieldKey
       // A client reads what a service sends; of two meanings in a request neither is taken.
-      if !seen.insert(key, reader), unknownTags == .refused {
+      if !seen.insert(key, reader.key), unknownTags == .refused {
         throw reader.mismatch("each key of the field once, not \(reader.key) twice")
       }
       switch key {
@@ -66,12 +66,12 @@ private enum FieldKey: UInt8 {
   case type = 2
   case isEncrypted = 4
   case other = 0
+}
 
-  /// The key that was passed last.
-  init(_ reader: JSONReader) {
-    self =
-      reader.keyIs("value")
-      ? .value : reader.keyIs("type") ? .type : reader.keyIs("isEncrypted") ? .isEncrypted : .other
+extension JSONReader {
+  /// The key of a field dictionary that was passed last.
+  fileprivate var fieldKey: FieldKey {
+    keyIs("value") ? .value : keyIs("type") ? .type : keyIs("isEncrypted") ? .isEncrypted : .other
   }
 }
 
@@ -80,9 +80,10 @@ private struct SeenKeys {
   private var known: UInt8 = 0
   private var others: Set<String> = []
 
-  /// Notes the key that was passed last; answers whether it is new.
-  mutating func insert(_ key: FieldKey, _ reader: JSONReader) -> Bool {
-    if key == .other { return others.insert(reader.key).inserted }
+  /// Notes a key; answers whether it is new.
+  /// - Parameter text: The key's text, where it is another than those that are known.
+  mutating func insert(_ key: FieldKey, _ text: @autoclosure () -> String) -> Bool {
+    if key == .other { return others.insert(text()).inserted }
     defer { known |= key.rawValue }
     return known & key.rawValue == 0
   }

@@ -91,6 +91,20 @@ package struct JSONWriter: Sendable {
     bytes.append(contentsOf: json)
   }
 
+  // MARK: Pieces
+
+  /// Writes a piece of JSON as it is: brackets, commas and keys are the caller's, and together they are one value or end with one.
+  mutating func piece(_ json: StaticString) { append(json) }
+
+  mutating func piece(_ json: [UInt8]) { bytes.append(contentsOf: json) }
+
+  mutating func piece(quoting text: String) { quote(text) }
+
+  mutating func piece(_ number: Int64) { append(number) }
+
+  /// Says that pieces follow, as one value.
+  mutating func beginPieces() { separate() }
+
   // MARK: Members
 
   package mutating func member(_ name: StaticString, _ text: String) {
@@ -132,7 +146,9 @@ package struct JSONWriter: Sendable {
   }
 
   private mutating func append(_ text: StaticString) {
-    text.withUTF8Buffer { bytes.append(contentsOf: $0) }
+    bytes.append(addingCapacity: text.utf8CodeUnitCount) { out in
+      out.append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
   }
 
   private mutating func append(_ number: Int64) {

@@ -4,8 +4,9 @@ func plainByteCount(_ bytes: UnsafeRawBufferPointer) -> Int {
   let count = bytes.count
   var position = 0
   while position + 8 <= count {
-    let word = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
-    if hasSpecialByte(word) { break }
+    let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+    let special = specialBytes(word)
+    if special != 0 { return position + special.trailingZeroBitCount / 8 }
     position += 8
   }
   while position < count, isPlain(bytes[position]) { position += 1 }
@@ -17,15 +18,15 @@ private func isPlain(_ byte: UInt8) -> Bool {
   byte >= 0x20 && byte < 0x80 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
 }
 
-/// Whether one of the eight bytes is not plain. The high bit of a byte of each term says so: a subtraction borrows into
-/// it from a byte that is too small, and a byte that is equal to another becomes 0 by exclusive or. A byte above a
-/// special one may be accused wrongly, which costs a second look and no more.
+/// The high bits of those of eight bytes that are not plain: a subtraction borrows into it from a byte that is too small,
+/// and a byte that is equal to another becomes 0 by exclusive or. A byte above a special one may be accused wrongly; the
+/// lowest never is, as nothing borrows from it.
 @inline(__always)
-private func hasSpecialByte(_ word: UInt64) -> Bool {
+private func specialBytes(_ word: UInt64) -> UInt64 {
   let ones: UInt64 = 0x0101_0101_0101_0101
   let highs: UInt64 = 0x8080_8080_8080_8080
   let control = word &- ones &* 0x20
   let quote = (word ^ ones &* UInt64(UInt8(ascii: "\""))) &- ones
   let backslash = (word ^ ones &* UInt64(UInt8(ascii: "\\"))) &- ones
-  return (word | control | quote | backslash) & highs != 0
+  return (word | control | quote | backslash) & highs
 }

@@ -14,21 +14,30 @@ struct ReplyStyle: Sendable {
 
 extension RecordEnvelope {
   func write(into writer: inout JSONWriter) {
-    writer.beginObject()
-    writer.member("recordName", id.name.rawValue)
-    writer.member("recordType", type.rawValue)
-    writer.key("fields")
-    writer.raw(fieldsJSON)
-    writer.key("pluginFields")
-    writer.raw("{}".utf8)
-    writer.member("recordChangeTag", tag.rawValue)
-    writer.key("created")
-    created.write(into: &writer)
-    writer.key("modified")
-    modified.write(into: &writer)
-    writer.member("deleted", false)
-    writer.key("zoneID")
-    id.zone.writeWhole(into: &writer)
+    var known = KnownPieces()
+    write(into: &writer, &known)
+  }
+
+  /// Writes the record. A page holds many, so it is put together from as few pieces as can be.
+  /// - Parameter known: What records before this one were written with.
+  func write(into writer: inout JSONWriter, _ known: inout KnownPieces) {
+    writer.beginPieces()
+    writer.piece(#"{"recordName":"#)
+    writer.piece(quoting: id.name.rawValue)
+    writer.piece(#","recordType":"#)
+    writer.piece(quoting: type.rawValue)
+    writer.piece(#","fields":"#)
+    writer.piece(fieldsJSON)
+    writer.piece(#","pluginFields":{},"recordChangeTag":"#)
+    writer.piece(quoting: tag.rawValue)
+    writer.piece(#","created":{"timestamp":"#)
+    writer.piece(created.time.milliseconds)
+    writer.piece(known.author(of: created))
+    writer.piece(#","modified":{"timestamp":"#)
+    writer.piece(modified.time.milliseconds)
+    writer.piece(known.author(of: modified))
+    writer.piece(#","deleted":false,"zoneID":"#)
+    writer.piece(known.zone(id.zone))
     if let parent {
       writer.key("parent")
       parent.writeWithoutAction(into: &writer)
@@ -44,15 +53,34 @@ extension RecordEnvelope {
   }
 }
 
-extension RecordStamp {
-  fileprivate func write(into writer: inout JSONWriter) {
-    writer.beginObject()
-    writer.member("timestamp", time.milliseconds)
-    writer.member("userRecordName", user.rawValue)
-    writer.member("deviceID", device)
-    writer.endObject()
+/// What repeats from record to record in an answer, written once: the zone, and who saved on which device.
+struct KnownPieces {
+  private var zone: (id: ZoneID, json: [UInt8])?
+  private var author: (user: UserName, device: String, json: [UInt8])?
+
+  mutating func zone(_ id: ZoneID) -> [UInt8] {
+    if let zone, zone.id == id { return zone.json }
+    var writer = JSONWriter(capacity: 128)
+    id.writeWhole(into: &writer)
+    zone = (id, writer.bytes)
+    return writer.bytes
   }
 
+  /// What follows the time in a stamp, to its end.
+  mutating func author(of stamp: RecordStamp) -> [UInt8] {
+    if let author, author.user == stamp.user, author.device.hasSameBytes(as: stamp.device) { return author.json }
+    var writer = JSONWriter(capacity: 128)
+    writer.piece(#","userRecordName":"#)
+    writer.piece(quoting: stamp.user.rawValue)
+    writer.piece(#","deviceID":"#)
+    writer.piece(quoting: stamp.device)
+    writer.piece("}")
+    author = (stamp.user, stamp.device, writer.bytes)
+    return writer.bytes
+  }
+}
+
+extension RecordStamp {
   fileprivate init(reading reader: inout JSONReader) throws(WireError) {
     self.init(time: Timestamp(milliseconds: 0), user: "", device: "")
     try reader.beginObject()
@@ -68,10 +96,17 @@ extension RecordStamp {
   }
 }
 
+extension [RecordResult] {
+  fileprivate func write(into writer: inout JSONWriter, _ style: ReplyStyle) {
+    var known = KnownPieces()
+    writer.array(self) { $1.write(into: &$0, style, &known) }
+  }
+}
+
 extension RecordResult {
-  func write(into writer: inout JSONWriter, _ style: ReplyStyle) {
+  fileprivate func write(into writer: inout JSONWriter, _ style: ReplyStyle, _ known: inout KnownPieces) {
     switch self {
-    case .record(let record): record.write(into: &writer)
+    case .record(let record): record.write(into: &writer, &known)
     case .deleted(let name, let zone, let type):
       writer.beginObject()
       writer.member("recordName", name.rawValue)
@@ -203,7 +238,7 @@ extension RecordsReply {
   func write(into writer: inout JSONWriter, _ style: ReplyStyle) {
     writer.beginObject()
     writer.key("records")
-    writer.array(records) { $1.write(into: &$0, style) }
+    records.write(into: &writer, style)
     writer.member("continuationMarker", ifPresent: continuationMarker)
     writer.member("syncToken", ifPresent: syncToken)
     writer.endObject()
@@ -239,7 +274,7 @@ extension ZoneChangesPage {
       zone.writeWhole(into: &writer)
     }
     writer.key("records")
-    writer.array(records) { $1.write(into: &$0, style) }
+    records.write(into: &writer, style)
     writer.member("syncToken", syncToken)
     writer.member("moreComing", moreComing)
     writer.endObject()

@@ -161,7 +161,8 @@ private struct RecordBody {
   }
 
   private mutating func readFields(_ reader: inout JSONReader) throws(WireError) {
-    var names: Set<String>?
+    var seen = SeenNames()
+    record.fields.reserveCapacity(8)
     try reader.beginObject()
     while let key = try reader.nextKey() {
       let name = FieldName(key)
@@ -170,11 +171,7 @@ private struct RecordBody {
         try reader.skipValue()
         continue
       }
-      // Names in ascending order, as our own client sends them, cannot repeat; a set is needed for others alone.
-      if names != nil || record.fields.last.map({ $0.name >= name }) == true {
-        if names == nil { names = Set(record.fields.map(\.name.rawValue)) }
-        guard names?.insert(key).inserted == true else { throw reader.mismatch("each field once, not \(key) twice") }
-      }
+      guard seen.isNew(name, after: record.fields) else { throw reader.mismatch("each field once, not \(key) twice") }
       record.fields.append(try readField(name, &reader))
     }
   }
@@ -209,6 +206,25 @@ private struct RecordBody {
     guard unknownKeys.insert(key).inserted else { throw reader.mismatch("each key once, not \(key) twice") }
     if !record.unknownMembers.isEmpty { record.unknownMembers.append(UInt8(ascii: ",")) }
     record.unknownMembers += try reader.readRawMember()
+  }
+}
+
+/// The names of the fields of one record so far.
+private struct SeenNames {
+  /// Names in ascending order, as our own client sends them, cannot repeat.
+  private var isAscending = true
+  private var many: Set<FieldName> = []
+
+  /// Fields that are still compared one by one.
+  private static let fewFields = 16
+
+  mutating func isNew(_ name: FieldName, after fields: [FieldChange]) -> Bool {
+    guard let last = fields.last else { return true }
+    if isAscending, last.name < name { return true }
+    isAscending = false
+    if fields.count < Self.fewFields { return !fields.contains { $0.name == name } }
+    if many.isEmpty { many = Set(fields.map(\.name)) }
+    return many.insert(name).inserted
   }
 }
 

@@ -17,6 +17,28 @@ import VirgaModel
     #expect(Hex.encode(SHA256.digest(of: Array(message.utf8))) == digest)
   }
 
+  /// A context that is copied would make the same secret twice if a generator held its words itself.
+  @Test func copiesOfAGeneratorNeverRepeatAWord() {
+    var original = SystemRandom()
+    _ = original.next()
+    var copy = original
+    let words = (0..<1_000).flatMap { _ in [original.next(), copy.next()] }
+    #expect(Set(words).count == words.count)
+  }
+
+  @Test func threadsNeverGetTheSameWord() async {
+    let words = await withTaskGroup(of: [UInt64].self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          var random = SystemRandom()
+          return (0..<2_000).map { _ in random.next() }
+        }
+      }
+      return await group.reduce(into: []) { $0 += $1 }
+    }
+    #expect(Set(words).count == 16_000)
+  }
+
   @Test func digestInPiecesEqualsDigestAtOnce() {
     let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     var hash = SHA256()

@@ -41,7 +41,7 @@ import VirgaWire
       client.send(content)
       let receipt = try AssetReceipt(decoding: try #require(client.answer()).body)
       #expect(receipt.size == Int64(content.count))
-      let urls = SignedURLs(base: "", secrets: world.front.secrets)
+      let urls = SignedURLs(place: .base(""), secrets: world.front.secrets)
       let target = urls.downloadURL(
         checksum: receipt.fileChecksum, size: receipt.size, expires: world.clock.now + .seconds(60))
       client.send(head("GET", target))

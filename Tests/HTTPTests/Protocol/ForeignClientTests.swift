@@ -375,7 +375,7 @@ import VirgaWire
     try await ForeignClient.run { client in
       let world = client.world
       let receipt = try await world.upload([1, 2, 3])
-      let urls = SignedURLs(base: "", secrets: world.front.secrets)
+      let urls = SignedURLs(place: .base(""), secrets: world.front.secrets)
       let file = urls.downloadURL(
         checksum: receipt.fileChecksum, size: receipt.size, expires: world.clock.now + .seconds(60))
       let targets = [
@@ -410,7 +410,7 @@ import VirgaWire
   @Test func aFileThatIsKnownIsNotSentAgain() async throws {
     try await ForeignClient.run { client in
       let receipt = try await client.world.upload([1, 2, 3])
-      let urls = SignedURLs(base: "", secrets: client.world.front.secrets)
+      let urls = SignedURLs(place: .base(""), secrets: client.world.front.secrets)
       let target = urls.downloadURL(
         checksum: receipt.fileChecksum, size: receipt.size, expires: client.world.clock.now + .seconds(60))
       let tag = try #require(try client.send("GET", target).fields["etag"])
