@@ -173,6 +173,19 @@ import VirgaSync
     #expect(same.recordChanges == state.recordChanges)
   }
 
+  @Test func missingKeysSurviveEncodingAndAreReadFromATokenOfAFormerRelease() throws {
+    let former =
+      #"{"version":1,"zoneTokens":[{"token":"t lacks k1,k2","zone":{"name":"diary","owner":"__defaultOwner__"}},"#
+      + #"{"token":"u","zone":{"name":"photos","owner":"__defaultOwner__"}}]}"#
+    let state = try JSONDecoder().decode(SyncState.self, from: Data(former.utf8))
+    #expect(state.zoneTokens == [diary: "t", photos: "u"])
+    #expect(state.missingKeys == [diary: ["k1", "k2"]])
+    let text = String(decoding: try JSONEncoder().encode(state), as: UTF8.self)
+    #expect(!text.contains("lacks"))
+    let again = try JSONDecoder().decode(SyncState.self, from: Data(text.utf8))
+    #expect(again.missingKeys == state.missingKeys && again.zoneTokens == state.zoneTokens)
+  }
+
   @Test func namesThatNoServiceTakesSurviveEncodingToo() throws {
     var world = MachineWorld()
     world.save(record("a\nb"), record("a b"), record(""), record("é\r\n"), record("\u{0}"))

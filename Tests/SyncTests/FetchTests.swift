@@ -97,19 +97,41 @@ import VirgaSync
       case .fetchDatabase(nil): .databasePage(.success(DatabasePage(modified: [diary], token: "d1")))
       case .fetchDatabase: .databasePage(.success(DatabasePage(modified: [], token: "d1")))
       case .fetchZone(diary, nil):
-        .zonePage(.success(ZonePage(zone: diary, count: 1, token: "1", lacksKeys: lacksKeys)))
+        .zonePage(.success(ZonePage(zone: diary, count: 1, token: "1", missingKeys: lacksKeys ? ["k"] : [])))
       case .fetchZone(diary, _) where !lacksKeys: .zonePage(.failure(SyncFailure(.tokenExpired)))
-      case .fetchZone(let zone, _): .zonePage(.success(ZonePage(zone: zone, count: 0, token: "1", lacksKeys: true)))
+      case .fetchZone(let zone, _): .zonePage(.success(ZonePage(zone: zone, count: 0, token: "1", missingKeys: ["k"])))
       default: MachineWorld.success(step)
       }
     }
     for _ in 0..<2 {
       #expect(world.fetch() == .some(nil))
       #expect(world.machine.state.unfetchedZones.isEmpty && world.machine.state.keylessZones == [diary])
+      #expect(world.machine.state.missingKeys == [diary: ["k"]])
     }
     lacksKeys = false
     #expect(world.fetch() == .some(nil))
     #expect(world.machine.state.unfetchedZones.isEmpty && world.machine.state.keylessZones.isEmpty)
+    #expect(world.machine.state.missingKeys.isEmpty)
+  }
+
+  /// A zone has a key more whenever a device was removed, and each key would be written with each state.
+  @Test func onlySoManyKeysOfAZoneAreWaitedFor() {
+    var world = MachineWorld()
+    world.answer = { step in
+      switch step {
+      case .fetchDatabase: .databasePage(.success(DatabasePage(modified: [diary], token: "d1")))
+      case .fetchZone(let zone, let token):
+        .zonePage(
+          .success(
+            ZonePage(
+              zone: zone, count: 1, token: token == nil ? "1" : "2", moreComing: token == nil,
+              missingKeys: (0..<70).map { KeyID("\(token ?? "0").\($0)") })))
+      default: MachineWorld.success(step)
+      }
+    }
+    #expect(world.fetch() == .some(nil))
+    #expect(world.machine.state.missingKeys[diary]?.count == 100)
+    #expect(world.machine.state.missingKeys[diary]?.last == "1.29")
   }
 
   @Test func keysThatDoNotComeAreAskedForLessAndLessOftenAndAfterEachLaunch() throws {
@@ -117,7 +139,7 @@ import VirgaSync
       switch step {
       case .fetchDatabase(nil): .databasePage(.success(DatabasePage(modified: [diary], token: "d1")))
       case .fetchZone(let zone, let token):
-        .zonePage(.success(ZonePage(zone: zone, count: token == nil ? 1 : 0, token: "1", lacksKeys: true)))
+        .zonePage(.success(ZonePage(zone: zone, count: token == nil ? 1 : 0, token: "1", missingKeys: ["k"])))
       default: MachineWorld.success(step)
       }
     }

@@ -120,6 +120,20 @@ extension CKDatabase {
     package var deletions: [RecordZoneChange.Deletion]
     package var changeToken: CKServerChangeToken
     package var moreComing: Bool
+
+    /// The records that came.
+    var fetched: [CKRecord] {
+      records.compactMap { if case .success(let record) = $0.result { record } else { nil } }
+    }
+
+    /// Keys that values of the page need and the device does not have.
+    var missingKeys: [KeyID] {
+      var keys: [KeyID] = []
+      for record in fetched {
+        for key in record.state.withLock({ $0.missingKeys }) where !keys.contains(key) { keys.append(key) }
+      }
+      return keys
+    }
   }
 
   package func recordZonePage(

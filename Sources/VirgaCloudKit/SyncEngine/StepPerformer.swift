@@ -78,7 +78,7 @@ struct StepPerformer {
   /// A page is told once and not kept longer, so that a long fetch takes no more memory than one page.
   private mutating func takeRecords() -> CKSyncEngine.Event? {
     defer { zoneFetch = nil }
-    return zoneFetch.map { .fetchedRecordZoneChanges($0.event) }
+    return zoneFetch?.event.map { .fetchedRecordZoneChanges($0) }
   }
 
   private func sendContext(_ context: SendContext) -> CKSyncEngine.SendChangesContext {

@@ -171,30 +171,35 @@ final class RecordRequest: Sendable {
 final class ZoneFetch: Sendable {
   private let zone: ZoneID
   private let token: String?
-  private let page = Mutex(SyncService.RecordPage())
+  private let missingKeys: [KeyID]
+  private let page = Mutex<CKDatabase.RecordZonePage?>(nil)
 
-  init(_ zone: ZoneID, _ token: String?) {
+  /// - Parameter missingKeys: See `SyncState.missingKeys`.
+  init(_ zone: ZoneID, _ token: String?, missingKeys: [KeyID]) {
     self.zone = zone
     self.token = token
+    self.missingKeys = missingKeys
   }
 
   func isOf(_ zone: ZoneID, _ token: String?) -> Bool { self.zone == zone && self.token == token }
 
   func perform(_ service: SyncService) async -> SyncEvent {
     do {
-      let fetched = try await service.zoneChanges(in: zone, since: token)
+      let fetched = try await service.zoneChanges(in: zone, since: token, missing: missingKeys)
       page.withLock { $0 = fetched }
       return .zonePage(
         .success(
           ZonePage(
-            zone: zone, count: fetched.modifications.count + fetched.deletions.count, token: fetched.token,
-            moreComing: fetched.moreComing, lacksKeys: fetched.lacksKeys)))
+            zone: zone, count: fetched.records.count + fetched.deletions.count, token: fetched.changeToken.text,
+            moreComing: fetched.moreComing, missingKeys: fetched.missingKeys)))
     } catch {
       return .zonePage(.failure(SyncFailure(error)))
     }
   }
 
-  var event: CKSyncEngine.Event.FetchedRecordZoneChanges {
-    page.withLock { .init(modifications: $0.modifications, deletions: $0.deletions) }
+  var event: CKSyncEngine.Event.FetchedRecordZoneChanges? {
+    page.withLock { page in
+      page.map { .init(modifications: $0.fetched.map { .init(record: $0) }, deletions: $0.deletions) }
+    }
   }
 }

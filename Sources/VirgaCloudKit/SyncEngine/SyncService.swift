@@ -5,16 +5,6 @@ import VirgaWire
 
 /// What the engine asks of its database.
 struct SyncService: Sendable {
-  /// A page of a zone's feed, in the feed's order.
-  struct RecordPage: Sendable {
-    var modifications: [CKDatabase.RecordZoneChange.Modification] = []
-    var deletions: [CKDatabase.RecordZoneChange.Deletion] = []
-    var token = ""
-    var moreComing = false
-    /// Whether the zone, up to here, has values whose key this device does not have yet.
-    var lacksKeys = false
-  }
-
   let database: CKDatabase
   private let subscriptionID: CKSubscription.ID
 
@@ -53,56 +43,30 @@ struct SyncService: Sendable {
     }
   }
 
-  func zoneChanges(in zone: ZoneID, since token: String?) async throws -> RecordPage {
-    let start = token.map { ZoneToken($0) }
-    if let missing = start?.missing, !missing.isEmpty, let seal = database.seal(of: zone) {
+  /// A page of a zone's feed. Its records are all there, or it fails.
+  /// - Parameter missing: The keys that values up to the token need and had not come.
+  /// - Throws: `changeTokenExpired` if one of them has come: the zone is then to be read from its beginning.
+  func zoneChanges(
+    in zone: ZoneID, since token: String?, missing: [KeyID] = []
+  ) async throws -> CKDatabase.RecordZonePage {
+    if token != nil, !missing.isEmpty, let seal = database.seal(of: zone) {
       try await seal.keyring.load(seal.spot, for: missing)
       if missing.contains(where: { seal.keyring.key($0, in: seal.spot) != nil }) {
         throw CKError(.changeTokenExpired, "Keys came for values that were fetched before them.")
       }
     }
-    let page = try await database.recordZonePage(
-      inZoneWith: CKRecordZone.ID(zone), since: start.map { CKServerChangeToken($0.text) })
-    var modifications: [CKDatabase.RecordZoneChange.Modification] = []
-    modifications.reserveCapacity(page.records.count)
-    for (id, result) in page.records {
-      if let record = try await record(id, result) { modifications.append(.init(record: record)) }
+    var page = try await database.recordZonePage(
+      inZoneWith: CKRecordZone.ID(zone), since: token.map { CKServerChangeToken($0) })
+    for index in page.records.indices.reversed() {
+      let (id, result) = page.records[index]
+      guard case .failure = result else { continue }
+      if let record = try await record(id, result) {
+        page.records[index].result = .success(record)
+      } else {
+        page.records.remove(at: index)
+      }
     }
-    var end = ZoneToken(text: page.changeToken.text, missing: start?.missing ?? [])
-    for modification in modifications { end.note(modification.record.state.withLock { $0.missingKeys }) }
-    return RecordPage(
-      modifications: modifications, deletions: page.deletions, token: end.stored, moreComing: page.moreComing,
-      lacksKeys: !end.missing.isEmpty)
-  }
-
-  /// Where the reader of a zone stopped, and the keys that it lacked on the way. Once one of them has come, the zone is
-  /// read from its beginning, so that the app is given what it could not be given then.
-  private struct ZoneToken {
-    var text: String
-    /// In the order in which they were met.
-    private(set) var missing: [KeyID]
-
-    // No token of a service has this in it.
-    private static let mark = " lacks "
-    /// A zone has a key more whenever its owner's account left a device out. Keys beyond these are not waited for.
-    private static let missingMax = 100
-
-    init(text: String, missing: [KeyID]) {
-      self.text = text
-      self.missing = missing
-    }
-
-    init(_ stored: String) {
-      let parts = stored.components(separatedBy: Self.mark)
-      self.init(
-        text: parts[0], missing: parts.count > 1 ? parts[1].split(separator: ",").map { KeyID(String($0)) } : [])
-    }
-
-    mutating func note(_ keys: [KeyID]) {
-      for key in keys where missing.count < Self.missingMax && !missing.contains(key) { missing.append(key) }
-    }
-
-    var stored: String { missing.isEmpty ? text : text + Self.mark + missing.map(\.rawValue).joined(separator: ",") }
+    return page
   }
 
   /// The record of a page. If its asset failed to come for a reason that passes, such as the network or a full disk, the

@@ -136,7 +136,7 @@ final class SyncShell: Sendable {
           core.request?.cancel()
           core.dropPrefetch()
         case .prefetch(let zone, let token):
-          let fetch = ZoneFetch(zone, token)
+          let fetch = ZoneFetch(zone, token, missingKeys: core.machine.state.missingKeys[zone] ?? [])
           core.dropPrefetch()
           core.prefetch = Prefetch(
             fetch: fetch,
@@ -205,7 +205,7 @@ final class SyncShell: Sendable {
       return await interruptible { [service] in .databasePage(await service.databaseChanges(since: token)) }
     case .fetchZone(let zone, let token):
       let ahead = core.withLock { $0.takePrefetch(of: zone, token) }
-      let fetch = ahead?.fetch ?? ZoneFetch(zone, token)
+      let fetch = ahead?.fetch ?? ZoneFetch(zone, token, missingKeys: machineState.missingKeys[zone] ?? [])
       let event =
         if let ahead { await ending(ahead.task) } else {
           await interruptible { [service] in await fetch.perform(service) }

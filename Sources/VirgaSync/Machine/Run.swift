@@ -3,8 +3,8 @@ import VirgaModel
 /// What is going on: one send, one fetch, or only a report of the state.
 struct Run: Sendable {
   enum Work: Sendable {
-    case send(SendWork)
-    case fetch(FetchWork)
+    case send(SendRun)
+    case fetch(FetchRun)
     case report
   }
 
@@ -14,7 +14,6 @@ struct Run: Sendable {
   var call: CallID?
   /// Steps that are decided already.
   var queue: [SyncStep] = []
-  var isCancelled = false
   /// Why the run ends early.
   var failure: SyncFailure?
   /// Whether the account may have changed while it was being asked for. The question may itself bring that up, by being the
@@ -22,71 +21,20 @@ struct Run: Sendable {
   var accountCheck = AccountCheck.plain
   /// Whether the state is reported before anything else, without the usual delay.
   var reportsNow = false
-  /// Whether the app set the mark for untracked changes after it was last asked for a batch.
-  var untrackedAgain = false
-  /// Whether the app asked during the run that everything be read again.
-  var forgetsTokens = false
-  /// The app was told that the run began, and that it ended.
-  var isOpened = false
-  var isClosed = false
-}
 
-struct SendWork: Sendable {
-  var context: SendContext
-  /// Parts of the present batch that are still to be sent.
-  var parts: [BatchPart] = []
-  /// The pending lists' stamps when the batch was asked for.
-  var zonesAskedAt: UInt64 = 0
-  var recordsAskedAt: UInt64 = 0
-  var hasAsked = false
-  /// The app had nothing more to give.
-  var isExhausted = false
-  /// Whether a request for several zones was refused as a whole, so that each goes by itself.
-  var sendsZonesAlone = false
-  /// How often each zone was refused.
-  var zoneFailures: [ZoneID: Int] = [:]
-  /// Records that were saved, deleted or handed over.
-  var settledCount = 0
-  /// The latest failure of an item that stayed pending.
-  var itemFailure: SyncFailure?
-  /// What failed of that which a call of the app asked for. The call does not send it again, though the app add it
-  /// again meanwhile, and throws: an app that is told of its failure by the call decides before the next one.
-  private(set) var failures = OrderedTable<SyncFailure.Item.Name, SyncFailure>()
-
-  var isManual: Bool { context.call != nil }
-
-  mutating func note(_ failure: SyncFailure, of item: SyncFailure.Item.Name) {
-    if isManual { failures[item] = failure }
+  init(_ work: Work, call: CallID?) {
+    self.work = work
+    self.call = call
   }
 
-  /// Whether this run leaves a zone alone that the app adds again after each refusal.
-  func hasGivenUp(_ zone: ZoneID, _ policy: SyncPolicy) -> Bool {
-    zoneFailures[zone, default: 0] >= (isManual ? 1 : policy.attemptsPerItemMax)
+  /// Whether the app was told that the run began.
+  var isOpened: Bool {
+    switch work {
+    case .send(let run): run.phase != .opening
+    case .fetch(let run): run.phase != .asking && run.phase != .opening
+    case .report: false
+    }
   }
-
-  func leavesOut(_ record: RecordID) -> Bool { failures[.record(record)] != nil }
-
-  var failure: SyncFailure? {
-    failures.isEmpty ? nil : SyncFailure(of: failures.map { .init(name: $0.key, failure: $0.value) })
-  }
-}
-
-struct FetchWork: Sendable {
-  var context: FetchContext
-  var hasOptions = false
-  /// Zones seen while the database's feed is read from its beginning.
-  var listedZones: Set<ZoneID>?
-  /// Where that reading stopped. It is kept here until the end, because only a whole list shows what is missing.
-  var listingToken: String?
-  var isDatabaseRead = false
-  /// Zones whose feeds are still to be read.
-  var zones: [ZoneID] = []
-  /// The zone that is being read.
-  var zone: ZoneID?
-  /// Whether its feed was read from the beginning by this run after its token had expired.
-  var zoneExpired = false
-  /// The latest failure of one zone.
-  var zoneFailure: SyncFailure?
 }
 
 extension SyncMachine {
@@ -96,21 +44,21 @@ extension SyncMachine {
     if !calls.isEmpty {
       let (id, request) = calls.removeFirst()
       switch request {
-      case .send(let scope): start(.send(SendWork(context: SendContext(call: id, scope: scope))), call: id)
+      case .send(let scope): start(.send(SendRun(SendContext(call: id, scope: scope))), call: id)
       case .fetch(let scope):
         let context = FetchContext(call: id, scope: scope, prioritized: [])
-        start(.fetch(FetchWork(context: context)), call: id)
+        start(.fetch(FetchRun(context)), call: id)
       }
       return true
     }
     if !hasChangesToSend { schedule.send.due = nil }
     let (fetchTime, sendTime) = (schedule.fetch.start, schedule.send.start)
     if let time = fetchTime, time <= now, sendTime.map({ time <= $0 }) ?? true {
-      start(.fetch(FetchWork(context: FetchContext(call: nil, scope: .all, prioritized: []))))
+      start(.fetch(FetchRun(FetchContext(call: nil, scope: .all, prioritized: []))))
       return true
     }
     if let time = sendTime, time <= now {
-      start(.send(SendWork(context: SendContext(call: nil, scope: .all))))
+      start(.send(SendRun(SendContext(call: nil, scope: .all))))
       return true
     }
     if let time = schedule.report, time <= now {
@@ -121,7 +69,7 @@ extension SyncMachine {
   }
 
   private mutating func start(_ work: Run.Work, call: CallID? = nil) {
-    run = Run(work: work, call: call)
+    run = Run(work, call: call)
     switch work {
     case .send(let send):
       if case .all = send.context.scope { schedule.send.due = nil }
@@ -151,19 +99,20 @@ extension SyncMachine {
   mutating func endRun() {
     guard let ended = run else { return }
     run = nil
-    if ended.forgetsTokens { forgetTokens() }
     var failure = ended.failure
     switch ended.work {
     case .report: break
     case .send(let work):
       scheduleAfterSend(ended, work)
       failure = failure ?? work.failure
-    case .fetch(let work): scheduleAfterFetch(ended, work)
+    case .fetch(let work):
+      if work.forgetsTokens { forgetTokens() }
+      scheduleAfterFetch(ended, work)
     }
     if let call = ended.call { actions.append(.finish(call, failure)) }
   }
 
-  private mutating func scheduleAfterSend(_ ended: Run, _ work: SendWork) {
+  private mutating func scheduleAfterSend(_ ended: Run, _ work: SendRun) {
     forgetTroubles()
     let hasUntracked = state.hasUntrackedChanges && work.context.scope == .all
     let pendingInScope =
@@ -194,7 +143,7 @@ extension SyncMachine {
     }
   }
 
-  private func hasLeftOut(_ work: SendWork) -> Bool {
+  private func hasLeftOut(_ work: SendRun) -> Bool {
     work.failures.contains { item in
       switch item.key {
       case .record(let record): isWaitedFor(record) && state.troubles[record]?.heldUntil == nil
@@ -217,7 +166,7 @@ extension SyncMachine {
     for record in unlisted.prefix(excess) { state.troubles[record] = nil }
   }
 
-  private mutating func scheduleAfterFetch(_ ended: Run, _ work: FetchWork) {
+  private mutating func scheduleAfterFetch(_ ended: Run, _ work: FetchRun) {
     if let failure = ended.failure ?? work.zoneFailure {
       let next = schedule.fetch.fail(failure, at: now, policy: policy, jitter: jitter)
       guard isAutomatic else { return }
@@ -249,15 +198,16 @@ extension SyncMachine {
   }
 
   private mutating func cancelRun() {
-    run?.isCancelled = true
+    if run?.failure == nil { run?.failure = SyncFailure(.cancelled) }
     run?.queue.removeAll(where: \.isRequest)
     actions.append(.interrupt)
   }
 
   mutating func forgetTokens() {
-    if case .fetch? = run?.work {
+    if case .fetch(var work)? = run?.work {
       // Tokens of pages that are on their way would be stored over this.
-      run?.forgetsTokens = true
+      work.forgetsTokens = true
+      run?.work = .fetch(work)
       return
     }
     state.databaseToken = nil

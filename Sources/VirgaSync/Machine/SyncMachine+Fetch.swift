@@ -2,60 +2,35 @@ import VirgaModel
 
 extension SyncMachine {
   /// Changes the fetch that is going on. Its steps and their answers come only while it does.
-  private mutating func updateFetch(_ change: (inout FetchWork) -> Void) {
+  private mutating func updateFetch<Value>(_ change: (inout FetchRun) -> Value) -> Value {
     guard case .fetch(var work)? = run?.work else { preconditionFailure("no fetch is going on") }
-    change(&work)
+    let value = change(&work)
     run?.work = .fetch(work)
+    return value
   }
 
-  mutating func nextFetchStep(_ work: FetchWork) -> SyncStep? {
-    guard let current = run else { return nil }
-    if current.isCancelled, current.failure == nil { run?.failure = SyncFailure(.cancelled) }
-    if let failure = run?.failure {
-      if let zone = work.zone {
-        updateFetch { $0.zone = nil }
-        return .tell(.didFetchZone(zone, failure))
-      }
-      return closing(.didFetch(work.context))
-    }
-    if account != .known { return .checkAccount }
-    if !work.hasOptions { return .askFetchOptions(work.context) }
-    if !current.isOpened {
-      run?.isOpened = true
-      return .tell(.willFetch(work.context))
-    }
-    if !work.isDatabaseRead {
-      if state.databaseToken == nil, work.listedZones == nil { updateFetch { $0.listedZones = [] } }
-      return .fetchDatabase(token: work.listingToken ?? state.databaseToken)
-    }
-    if let zone = work.zone { return .fetchZone(zone, token: state.zoneTokens[zone]) }
-    guard let zone = work.zones.first else { return closing(.didFetch(work.context)) }
-    updateFetch {
-      $0.zones.removeFirst()
-      $0.zone = zone
-      $0.zoneExpired = false
-    }
-    if state.rereadZones.contains(zone), !announcedRereads.contains(zone) {
+  mutating func nextFetchStep() -> SyncStep? {
+    let facts = FetchRun.Facts(isAccountKnown: account == .known, failure: run?.failure, hasToReport: hasToReport)
+    let state = state
+    let step = updateFetch { $0.next(facts, state) }
+    switch step {
+    case .tell(.stateUpdate): return report()
+    case .tell(.willFetchZone(let zone)) where state.rereadZones.contains(zone) && !announcedRereads.contains(zone):
       // The app may have forgotten what came before the process ended, so the second reading begins anew.
-      queue(.tell(.willFetchZone(zone)))
       queueReread(zone)
-      return run?.queue.removeFirst()
+    default: break
     }
-    return .tell(.willFetchZone(zone))
+    return step
   }
 
   mutating func takeOptions(_ scope: FetchScope, _ prioritized: [ZoneID]) {
-    updateFetch {
-      $0.hasOptions = true
-      $0.context.scope = scope
-      $0.context.prioritized = prioritized
-    }
+    updateFetch { $0.take(scope, prioritized) }
   }
 
   // MARK: Pages
 
   mutating func takeDatabasePage(_ result: Result<DatabasePage, SyncFailure>, after token: String?) {
-    guard case .fetch(let work)? = run?.work else { return }
+    guard case .fetch(let work)? = run?.work, let listing = work.listing else { return }
     switch result {
     case .success(var page):
       if page.moreComing, page.token == token {
@@ -65,14 +40,14 @@ extension SyncMachine {
       // It has no feed, so that nothing which is told of it could be followed.
       page.modified.removeAll { $0.name == .default }
       page.failed.removeAll { $0.name == .default }
-      if let listed = work.listedZones {
-        let all = listed.union(page.modified).union(page.failed)
-        updateFetch { $0.listedZones = all }
+      if let named = listing.named {
+        let all = named.union(page.modified).union(page.failed)
+        updateFetch { $0.listing?.named = all }
         if !page.moreComing {
           // A feed from the beginning names what lives. Zones that were known and are not named are gone.
           let known = Set(state.zoneTokens.keys).union(state.unfetchedZones).union(state.rereadZones)
-          let named = all.union(page.deleted.map(\.zone))
-          for zone in known.subtracting(named).sorted() { page.deleted.append(.init(zone, .deleted)) }
+          let mentioned = all.union(page.deleted.map(\.zone))
+          for zone in known.subtracting(mentioned).sorted() { page.deleted.append(.init(zone, .deleted)) }
         }
       }
       if page.modified.isEmpty, page.deleted.isEmpty {
@@ -81,9 +56,8 @@ extension SyncMachine {
         queue(.tell(.fetchedDatabaseChanges(page)))
       }
     case .failure(let failure):
-      if failure.kind == .tokenExpired, token != nil, work.listedZones == nil {
+      if failure.kind == .tokenExpired, token != nil, listing.named == nil {
         state.databaseToken = nil
-        updateFetch { $0.listedZones = [] }
         noteStateChange()
       } else {
         fail(failure)
@@ -104,7 +78,7 @@ extension SyncMachine {
       }
     case .failure(let failure):
       switch failure.kind {
-      case .tokenExpired where token != nil && !work.zoneExpired: queueReread(zone)
+      case .tokenExpired where token != nil && !work.isRereading: queueReread(zone)
       case .unreachable, .throttled, .noAccount, .cancelled, .barred: fail(failure)
       case .zoneGone:
         state.forget(zone)
@@ -119,11 +93,12 @@ extension SyncMachine {
   /// that precedes: what it holds of the zone and is not named until the next end without an error is gone.
   private mutating func queueReread(_ zone: ZoneID) {
     state.zoneTokens[zone] = nil
+    state.missingKeys[zone] = nil
     state.noteUnfetched(zone)
     state.rereadZones.insert(zone)
     announcedRereads.insert(zone)
     noteStateChange()
-    updateFetch { $0.zoneExpired = true }
+    updateFetch { $0.rereadZone() }
     queue(.tell(.didFetchZone(zone, SyncFailure(.tokenExpired))))
     queue(.tell(.willFetchZone(zone)))
   }
@@ -131,7 +106,7 @@ extension SyncMachine {
   /// Its end is told before the state that says so: an app that clears up then does it again rather than never.
   private mutating func endZone(_ zone: ZoneID, _ failure: SyncFailure?) {
     updateFetch {
-      $0.zone = nil
+      $0.endZone()
       if let failure { $0.zoneFailure = failure }
     }
     queue(.tell(.didFetchZone(zone, failure)))
@@ -155,8 +130,8 @@ extension SyncMachine {
     // What became of a zone that the page could not speak of, its own feed says.
     for zone in page.modified + page.failed { state.noteUnfetched(zone) }
     guard case .fetch(let work)? = run?.work else { return }
-    if work.listedZones != nil, page.moreComing {
-      updateFetch { $0.listingToken = page.token }
+    if work.listing?.named != nil, page.moreComing {
+      updateFetch { $0.listing?.token = page.token }
     } else if state.databaseToken != page.token {
       state.databaseToken = page.token
       noteStateChange()
@@ -169,17 +144,11 @@ extension SyncMachine {
     let unfetched =
       state.unfetchedZones
       + state.keylessZones.filter { !state.unfetchedZones.contains($0) && isAskedForKeys($0, work) }
-    updateFetch { work in
-      work.isDatabaseRead = true
-      work.listingToken = nil
-      let first = work.context.prioritized.filter { unfetched.contains($0) }
-      let rest = unfetched.filter { !first.contains($0) }
-      work.zones = (first + rest).filter { work.context.scope.contains($0) }
-    }
+    updateFetch { $0.read(unfetched) }
   }
 
   /// Whether a zone is read for the keys that it lacked. Keys come without a sign, and may never come.
-  private func isAskedForKeys(_ zone: ZoneID, _ work: FetchWork) -> Bool {
+  private func isAskedForKeys(_ zone: ZoneID, _ work: FetchRun) -> Bool {
     guard work.context.call == nil, let wait = keyWaits[zone] else { return true }
     // A clock that was set back does not make it longer.
     return wait.end <= now || now + wait.length < wait.end
@@ -190,11 +159,12 @@ extension SyncMachine {
       state.zoneTokens[page.zone] = page.token
       noteStateChange()
     }
+    if state.noteMissing(page.missingKeys, in: page.zone, atMost: policy.missingKeysMax) { noteStateChange() }
     if page.count > 0 { run?.reportsNow = true }
     guard !page.moreComing else { return }
     state.unfetchedZones.removeAll { $0 == page.zone }
     state.keylessZones.removeAll { $0 == page.zone }
-    if page.lacksKeys {
+    if state.missingKeys[page.zone] != nil {
       state.keylessZones.append(page.zone)
       let length = keyWaits[page.zone].map { min($0.length * 2, policy.keyWaitMax) } ?? policy.keyWait
       keyWaits[page.zone] = KeyWait(length: length, end: now + length)

@@ -2,79 +2,66 @@ package import VirgaModel
 
 extension SyncMachine {
   /// Changes the send that is going on. Its steps and their answers come only while it does.
-  private mutating func updateSend(_ change: (inout SendWork) -> Void) {
+  private mutating func updateSend<Value>(_ change: (inout SendRun) -> Value) -> Value {
     guard case .send(var work)? = run?.work else { preconditionFailure("no send is going on") }
-    change(&work)
+    let value = change(&work)
     run?.work = .send(work)
+    return value
   }
 
-  mutating func nextSendStep(_ work: SendWork) -> SyncStep? {
-    guard let current = run else { return nil }
-    if current.isCancelled, current.failure == nil { run?.failure = SyncFailure(.cancelled) }
-    if run?.failure != nil || work.isExhausted { return closing(.didSend(work.context)) }
-    if account != .known { return .checkAccount }
-    if !current.isOpened {
-      run?.isOpened = true
-      return .tell(.willSend(work.context))
-    }
+  mutating func nextSendStep() -> SyncStep? {
+    guard case .send(let work)? = run?.work else { return nil }
     let zones = state.zoneChanges.filter {
       work.context.scope.contains(zone: $0.zone) && !work.hasGivenUp($0.zone, policy)
     }
-    if !zones.isEmpty {
+    let facts = SendRun.Facts(
+      isAccountKnown: account == .known, hasFailed: run?.failure != nil, hasToReport: hasToReport,
+      zones: Array(zones.prefix(work.sendsZonesAlone ? 1 : policy.itemsPerRequestMax)))
+    let step = updateSend { $0.next(facts) }
+    switch step {
+    case .tell(.stateUpdate): return report()
+    case .sendZones:
       let stamp = state.zones.stamp
       updateSend { $0.zonesAskedAt = stamp }
-      return .sendZones(Array(zones.prefix(work.sendsZonesAlone ? 1 : policy.itemsPerRequestMax)))
+    case .sendRecords(let part): for record in part.saves { noteFeedless(record.zone) }
+    case .askBatch:
+      let stamp = state.records.stamp
+      updateSend {
+        $0.recordsAskedAt = stamp
+        $0.untrackedAgain = false
+      }
+      // What was added until now is covered by this run; what comes later sets the time again.
+      if case .all = work.context.scope { schedule.send.due = nil }
+    default: break
     }
-    if let part = work.parts.first {
-      updateSend { $0.parts.removeFirst() }
-      for record in part.saves { noteFeedless(record.zone) }
-      return .sendRecords(part)
-    }
-    let stamp = state.records.stamp
-    updateSend {
-      $0.recordsAskedAt = stamp
-      $0.hasAsked = true
-    }
-    // What was added until now is covered by this run; what comes later sets the time again.
-    if case .all = work.context.scope { schedule.send.due = nil }
-    run?.untrackedAgain = false
-    return .askBatch(work.context)
-  }
-
-  /// The last words of a run: the state, then its end, each once, and only if its beginning was told.
-  mutating func closing(_ notice: Notice) -> SyncStep? {
-    guard let current = run, current.isOpened, !current.isClosed else { return nil }
-    if hasToReport { return report() }
-    run?.isClosed = true
-    return .tell(notice)
+    return step
   }
 
   mutating func takeBatch(_ batch: BatchPart?) {
     guard case .send(let work)? = run?.work else { return }
     guard let batch, batch.count > 0 else {
-      if state.hasUntrackedChanges, run?.untrackedAgain == false {
+      if state.hasUntrackedChanges, !work.untrackedAgain {
         state.hasUntrackedChanges = false
         noteStateChange()
       }
-      updateSend { $0.isExhausted = true }
-      return
+      return updateSend { $0.close() }
     }
     let part = withoutLeftOut(batch, work)
     if part.count > 0 {
-      updateSend { $0.parts = [part] }
+      updateSend { $0.phase = .sending([part]) }
     } else {
       // A batch of which nothing may be sent now would be given again and again.
       let failure = batch.records.lazy.filter { !work.leavesOut($0) }
         .compactMap { [state] in state.troubles[$0]?.failure }.first
       updateSend {
-        $0.isExhausted = true
+        $0.close()
         $0.itemFailure = $0.itemFailure ?? failure
       }
     }
   }
 
   /// Leaves out records that wait for a later run; of an atomic batch, all of such a record's zone.
-  private func withoutLeftOut(_ batch: BatchPart, _ work: SendWork) -> BatchPart {
+  private func withoutLeftOut(_ batch: BatchPart, _ work: SendRun) -> BatchPart {
     func isHeld(_ record: RecordID) -> Bool {
       if work.leavesOut(record) { return true }
       guard let trouble = state.troubles[record] else { return false }
@@ -144,7 +131,7 @@ extension SyncMachine {
       if !failure.mayBeOneItems {
         fail(failure)
       } else if let parts = part.divided() {
-        updateSend { $0.parts.insert(contentsOf: parts, at: 0) }
+        updateSend { $0.send(first: parts) }
       } else if failure.kind == .broken {
         settleBroken(part, failure)
       } else {
@@ -163,7 +150,7 @@ extension SyncMachine {
     let rest = part.filtered { tooMany.contains($0) }
     let parts = rest.count < part.count ? [rest] : rest.divided() ?? []
     guard !parts.isEmpty else { return [] }
-    updateSend { $0.parts.insert(contentsOf: parts, at: 0) }
+    updateSend { $0.send(first: parts) }
     return tooMany
   }
 

@@ -106,7 +106,10 @@ package struct SyncMachine: Sendable {
     case .setUntrackedChanges(let value):
       let isNew = value != state.hasUntrackedChanges
       state.hasUntrackedChanges = value
-      run?.untrackedAgain = value
+      if case .send(var work)? = run?.work {
+        work.untrackedAgain = value
+        run?.work = .send(work)
+      }
       if value { noteAddition() } else if isNew { noteStateChange() }
       forgetSendFailureIfNothingWaits()
     case .send(let id, let scope): calls.append((id, .send(scope)))
@@ -189,8 +192,8 @@ package struct SyncMachine: Sendable {
     run?.reportsNow = false
     switch current.work {
     case .report: return nil
-    case .send(let send): return nextSendStep(send)
-    case .fetch(let fetch): return nextFetchStep(fetch)
+    case .send: return nextSendStep()
+    case .fetch: return nextFetchStep()
     }
   }
 
@@ -213,8 +216,8 @@ package struct SyncMachine: Sendable {
   /// The service and the app work at the same time: while one stores a page, the other prepares the next one. At most one
   /// page is ahead. A service that asked for slower requests is not asked ahead of time.
   private mutating func prefetch(after step: SyncStep) {
-    guard case .tell(.fetchedRecords(let page)) = step, page.moreComing, run?.isCancelled == false,
-      run?.failure == nil, account == .known, schedule.requestTime(at: now) == nil
+    guard case .tell(.fetchedRecords(let page)) = step, page.moreComing, run?.failure == nil,
+      account == .known, schedule.requestTime(at: now) == nil
     else { return }
     schedule.lastRequest = now
     isPrefetching = true

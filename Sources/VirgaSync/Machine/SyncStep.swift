@@ -48,12 +48,23 @@ package enum FetchScope: Hashable, Sendable {
 package struct SendContext: Hashable, Sendable {
   package var call: CallID?
   package var scope: SendScope
+
+  package init(call: CallID?, scope: SendScope) {
+    self.call = call
+    self.scope = scope
+  }
 }
 
 package struct FetchContext: Hashable, Sendable {
   package var call: CallID?
   package var scope: FetchScope
   package var prioritized: [ZoneID]
+
+  package init(call: CallID?, scope: FetchScope, prioritized: [ZoneID]) {
+    self.call = call
+    self.scope = scope
+    self.prioritized = prioritized
+  }
 }
 
 /// Part of a batch that the app gave: what one request is to save and delete.
@@ -208,15 +219,15 @@ package struct ZonePage: Equatable, Sendable {
   package var count: Int
   package var token: String
   package var moreComing: Bool
-  /// Whether the zone has values that the device has no key for yet: it is then asked for again with each fetch.
-  package var lacksKeys: Bool
+  /// Keys that values of the page need and the device does not have: the zone is then asked for again with each fetch.
+  package var missingKeys: [KeyID]
 
-  package init(zone: ZoneID, count: Int, token: String, moreComing: Bool = false, lacksKeys: Bool = false) {
+  package init(zone: ZoneID, count: Int, token: String, moreComing: Bool = false, missingKeys: [KeyID] = []) {
     self.zone = zone
     self.count = count
     self.token = token
     self.moreComing = moreComing
-    self.lacksKeys = lacksKeys
+    self.missingKeys = missingKeys
   }
 }
 

@@ -26,6 +26,8 @@ package struct SyncPolicy: Sendable {
   /// maximum.
   package var keyWait: Duration = .seconds(60)
   package var keyWaitMax: Duration = .seconds(900)
+  /// The keys of one zone that are waited for. A zone has a key more whenever its owner's account left a device out.
+  package var missingKeysMax = 100
   /// The wait after the first failure; it doubles with each further one up to the maximum.
   package var backoff: Duration = .seconds(1)
   package var backoffMax: Duration = .seconds(300)

@@ -12,6 +12,9 @@ package struct SyncState: Sendable {
   package internal(set) var databaseToken: String?
   /// Where the reader of each zone's feed stopped.
   package internal(set) var zoneTokens: [ZoneID: String] = [:]
+  /// Keys that values of a zone needed, up to its token, and that had not come, in the order in which they were met. Once
+  /// one of them has come, the zone is read from its beginning, so that the app is given what it could not be given then.
+  package internal(set) var missingKeys: [ZoneID: [KeyID]] = [:]
   /// Zones that the database's feed named and whose own feeds were not read since, in the order they were named.
   package internal(set) var unfetchedZones: [ZoneID] = []
   /// Zones that were read to their end and hold values whose keys had not come by then, in the order in which they were read.
@@ -41,8 +44,17 @@ package struct SyncState: Sendable {
     if !unfetchedZones.contains(zone) { unfetchedZones.append(zone) }
   }
 
+  /// - Returns: Whether a key is new.
+  mutating func noteMissing(_ keys: [KeyID], in zone: ZoneID, atMost limit: Int) -> Bool {
+    let known = missingKeys[zone] ?? []
+    let all = known + keys.filter { !known.contains($0) }
+    missingKeys[zone] = all.isEmpty ? nil : Array(all.prefix(limit))
+    return all.count > known.count && known.count < limit
+  }
+
   mutating func forget(_ zone: ZoneID) {
     zoneTokens[zone] = nil
+    missingKeys[zone] = nil
     rereadZones.remove(zone)
     unfetchedZones.removeAll { $0 == zone }
     keylessZones.removeAll { $0 == zone }
@@ -61,12 +73,17 @@ package struct SyncState: Sendable {
 extension SyncState: Codable {
   private enum Key: String, CodingKey {
     case version, user, zones, recordZones, records, recordLines, untracked, databaseToken, zoneTokens, unfetched
-    case reread, keyless, failures
+    case reread, keyless, missingKeys, failures
   }
 
   private struct ZoneToken: Codable {
     var zone: ZoneID
     var token: String
+  }
+
+  private struct MissingKeys: Codable {
+    var zone: ZoneID
+    var keys: [KeyID]
   }
 
   private struct Failure: Codable {
@@ -101,7 +118,13 @@ extension SyncState: Codable {
     for text in try list(.records, of: String.self) { add(Substring(text)) }
     hasUntrackedChanges = try values.decodeIfPresent(Bool.self, forKey: .untracked) ?? false
     databaseToken = try values.decodeIfPresent(String.self, forKey: .databaseToken)
-    for entry in try list(.zoneTokens, of: ZoneToken.self) { zoneTokens[entry.zone] = entry.token }
+    for entry in try list(.zoneTokens, of: ZoneToken.self) {
+      // A former release wrote the missing keys behind the token.
+      let parts = entry.token.split(separator: " lacks ", maxSplits: 1).map(String.init)
+      zoneTokens[entry.zone] = parts.first ?? entry.token
+      if parts.count > 1 { missingKeys[entry.zone] = parts[1].split(separator: ",").map { KeyID(String($0)) } }
+    }
+    for entry in try list(.missingKeys, of: MissingKeys.self) { missingKeys[entry.zone] = entry.keys }
     unfetchedZones = try list(.unfetched, of: ZoneID.self)
     keylessZones = try list(.keyless, of: ZoneID.self)
     rereadZones = Set(try list(.reread, of: ZoneID.self))
@@ -149,6 +172,8 @@ extension SyncState: Codable {
     try values.encode(tokens, forKey: .zoneTokens)
     try values.encode(unfetchedZones, forKey: .unfetched)
     if !keylessZones.isEmpty { try values.encode(keylessZones, forKey: .keyless) }
+    let missing = missingKeys.sorted { $0.key < $1.key }.map { MissingKeys(zone: $0.key, keys: $0.value) }
+    if !missing.isEmpty { try values.encode(missing, forKey: .missingKeys) }
     try values.encode(rereadZones.sorted(), forKey: .reread)
     try encodeFailures(into: &values)
   }

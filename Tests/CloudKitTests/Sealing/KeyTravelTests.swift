@@ -333,17 +333,19 @@ import VirgaWire
     let service = SyncService(laptop.database)
     let id = zone.zoneID.model
     let page = try await service.zoneChanges(in: id, since: nil)
-    #expect(page.lacksKeys && page.modifications.first?.record["title"] as? String == "plain")
-    #expect(page.modifications.first?.record.encryptedValues["text"] == nil)
+    #expect(!page.missingKeys.isEmpty && page.fetched.first?["title"] as? String == "plain")
+    #expect(page.fetched.first?.encryptedValues["text"] == nil)
     server.advance(by: .seconds(60))
-    let next = try await service.zoneChanges(in: id, since: page.token)
-    #expect(next.lacksKeys && next.modifications.isEmpty)
+    let next = try await service.zoneChanges(in: id, since: page.changeToken.text, missing: page.missingKeys)
+    #expect(next.missingKeys.isEmpty && next.fetched.isEmpty)
     try giveBack()
     server.advance(by: .seconds(60))
-    let error = await #expect(throws: CKError.self) { try await service.zoneChanges(in: id, since: next.token) }
+    let error = await #expect(throws: CKError.self) {
+      try await service.zoneChanges(in: id, since: next.changeToken.text, missing: page.missingKeys)
+    }
     #expect(error?.code == .changeTokenExpired)
     let whole = try await service.zoneChanges(in: id, since: nil)
-    #expect(whole.modifications.first?.record.encryptedValues["text"] as? String == "first" && !whole.lacksKeys)
+    #expect(whole.fetched.first?.encryptedValues["text"] as? String == "first" && whole.missingKeys.isEmpty)
   }
 
   @Test func engineReadsAZoneAgainForEveryKeyThatItLacked() async throws {
@@ -363,20 +365,24 @@ import VirgaWire
     let service = SyncService(laptop.database)
     let id = zone.zoneID.model
     let page = try await service.zoneChanges(in: id, since: nil)
-    #expect(page.lacksKeys && page.modifications.count == 2)
+    #expect(!page.missingKeys.isEmpty && page.fetched.count == 2)
     laptop.network.replaceKeyItems { items in items.filter { !$0.name.hasSuffix(first.rawValue) } }
     server.advance(by: .seconds(60))
-    let error = await #expect(throws: CKError.self) { try await service.zoneChanges(in: id, since: page.token) }
+    let error = await #expect(throws: CKError.self) {
+      try await service.zoneChanges(in: id, since: page.changeToken.text, missing: page.missingKeys)
+    }
     #expect(error?.code == .changeTokenExpired)
     let again = try await service.zoneChanges(in: id, since: nil)
-    let texts = again.modifications.map { $0.record.encryptedValues["text"] as? String }
-    #expect(texts.compactMap { $0 } == ["second"] && again.lacksKeys)
+    let texts = again.fetched.map { $0.encryptedValues["text"] as? String }
+    #expect(texts.compactMap { $0 } == ["second"] && again.missingKeys == [first])
     server.advance(by: .seconds(60))
-    let next = try await service.zoneChanges(in: id, since: again.token)
-    #expect(next.modifications.isEmpty && next.lacksKeys)
+    let next = try await service.zoneChanges(in: id, since: again.changeToken.text, missing: again.missingKeys)
+    #expect(next.fetched.isEmpty && next.missingKeys.isEmpty)
     laptop.network.replaceKeyItems(nil)
     server.advance(by: .seconds(60))
-    await #expect(throws: CKError.self) { try await service.zoneChanges(in: id, since: next.token) }
+    await #expect(throws: CKError.self) {
+      try await service.zoneChanges(in: id, since: next.changeToken.text, missing: again.missingKeys)
+    }
   }
 
   @Test func aServerThatLostKeysIsToldThemAgain() async throws {
