@@ -75,9 +75,11 @@ public enum Limits {
   /// Bytes of a subscription's `notificationInfo` as JSON, and events that it names.
   public static let notificationInfoBytesMax = 16 << 10
   public static let subscriptionEventsMax = 3
-  /// Push tokens of one user, and of one client or device of theirs; the oldest are dropped beyond that.
-  public static let pushTokensPerUserMax = 100
-  public static let pushTokensPerClientMax = 4
+  /// Push tokens of one user in one container: a household with many devices and tabs. Each costs a row in every save
+  /// that is told. Beyond that the oldest is dropped, first of those that nobody waits at.
+  public static let pushTokensPerUserMax = 1_000
+  /// Push tokens of one client and device that nobody waits at, as each start of a program leaves one.
+  public static let idlePushTokensPerClientMax = 4
   /// Replaced versions kept of each record, and for how long.
   public static let versionsPerRecordMax = 10
   public static let versionAge: Duration = .seconds(30 * 86_400)

@@ -64,6 +64,23 @@ public struct UploadClaim: Hashable, Sendable, Codable {
   }
 }
 
+/// What a call did to queues of notifications. It is handed to the clients that wait at them once its writes are durable.
+public struct Wakes: Sendable {
+  /// What was put into queues, as the store keeps it.
+  public private(set) var notifications: [NotificationRow] = []
+  /// The tokens whose queues ended.
+  public private(set) var ended: [String] = []
+
+  public init() {}
+
+  mutating func add(_ notification: NotificationRow) { notifications.append(notification) }
+
+  mutating func end(_ pushToken: String) { ended.append(pushToken) }
+
+  /// All push tokens that have news.
+  package var tokens: Set<String> { Set(notifications.map(\.pushToken) + ended) }
+}
+
 /// All that a call depends on besides the store: the core has no clock and no dice of its own.
 public struct CallContext: Sendable {
   public var endpoint: Endpoint
@@ -88,8 +105,10 @@ public struct CallContext: Sendable {
   /// The most operations, or names, that a request of this client may hold.
   public var operationsPerRequestMax = Limits.operationsPerRequestMax
   public var preparation = Preparation.nothing
-  /// Push tokens that have news once the transaction has committed.
-  public var wakes: Set<String> = []
+  /// What clients that wait are to be handed once the transaction has committed.
+  public var wakes = Wakes()
+  /// Whether a client waits at a push token, or did a moment ago.
+  public var isAwaited: @Sendable (_ pushToken: String) -> Bool = { _ in false }
 
   public init(
     endpoint: Endpoint, principal: Principal, now: Timestamp, random: any RandomNumberGenerator & Sendable,

@@ -162,5 +162,21 @@ enum Layout {
           AND z.name <> '_defaultZone');
       \(countHistory)
       """),
+    Migration(
+      7,
+      """
+      -- One row of one tree for each queue and coalescing key, so that a save that is told writes one page more. Numbers
+      -- are reserved many at once, and none is given twice.
+      CREATE TABLE notification_number (reserved INTEGER NOT NULL) STRICT;
+      INSERT INTO notification_number VALUES (
+        coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'notification'), 0));
+      CREATE TABLE notification_queued (
+        push_token TEXT NOT NULL, coalescing_key TEXT NOT NULL, id INTEGER NOT NULL, payload BLOB NOT NULL,
+        PRIMARY KEY (push_token, coalescing_key)
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO notification_queued SELECT push_token, coalescing_key, id, payload FROM notification;
+      DROP TABLE notification;
+      ALTER TABLE notification_queued RENAME TO notification;
+      """),
   ]
 }

@@ -109,8 +109,10 @@ final class CountingTransaction: WriteTransaction {
   func removeEntity(_ kind: Entity.Kind, key: String) throws { try base.removeEntity(kind, key: key) }
   func put(_ asset: AssetRow) throws { try base.put(asset) }
   func removeAsset(_ checksum: String) throws { try base.removeAsset(checksum) }
-  func append(_ notification: NotificationRow) throws { try base.append(notification) }
-  func removeNotifications(_ ids: [Int64]) throws { try base.removeNotifications(ids) }
+  func append(_ notification: NotificationRow) throws -> Int64 { try base.append(notification) }
+  func removeNotifications(_ ids: [Int64], of pushToken: String) throws {
+    try base.removeNotifications(ids, of: pushToken)
+  }
 }
 
 extension QueryWorld {

@@ -591,16 +591,47 @@ struct StoreContractTests {
     try await store.write { (transaction) throws in
       try transaction.append(notification("t", "a", 4))
       // What was delivered is removed by its number, which the newer one does not have.
-      try transaction.removeNotifications(first.map(\.id) + [99_999])
+      try transaction.removeNotifications(first.map(\.id) + [99_999], of: "t")
       let waiting = try transaction.notifications(for: "t", limit: 10)
       #expect(waiting.map(\.payload) == [[4]])
       #expect(waiting.allSatisfy { row in row.id > first.map(\.id).max() ?? 0 })
       #expect(try transaction.notifications(for: "u", limit: 10).map(\.payload) == [[3]])
-      try transaction.removeNotifications(waiting.map(\.id))
+      try transaction.removeNotifications(waiting.map(\.id), of: "t")
       try transaction.append(notification("t", "a", 5))
       let next = try transaction.notifications(for: "t", limit: 10)
       #expect(next.map(\.id).min() ?? 0 > waiting.map(\.id).max() ?? 0, "a number is not given twice")
     }
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func aPartThatIsUndoneLeavesQueuesAsTheyWere(kind: StoreKind) async throws {
+    let store = try kind.open()
+    struct Undone: Error {}
+    @Sendable func put(_ byte: UInt8, in transaction: any WriteTransaction) throws -> Int64 {
+      try transaction.append(NotificationRow(pushToken: "t", coalescingKey: "a", payload: [byte]))
+    }
+    _ = try await store.write { try put(1, in: $0) }
+    let kept = try await store.write { (transaction) throws in
+      let kept = try put(2, in: transaction)
+      #expect(throws: Undone.self) {
+        try transaction.attempt {
+          try transaction.removeNotifications([kept], of: "t")
+          #expect(try transaction.notifications(for: "t", limit: 9).isEmpty)
+          _ = try put(3, in: transaction)
+          throw Undone()
+        }
+      }
+      return kept
+    }
+    let waiting = try await store.read { try $0.notifications(for: "t", limit: 9) }
+    #expect(waiting.map(\.payload) == [[2]])
+    #expect(waiting.map(\.id) == [kept])
+    try await store.write { (transaction) throws in
+      let next = try put(4, in: transaction)
+      try transaction.removeNotifications([next], of: "t")
+      #expect(try transaction.notifications(for: "t", limit: 9).isEmpty, "what it took the place of is gone too")
+    }
+    #expect(try await store.read { try $0.notifications(for: "t", limit: 9) }.isEmpty)
   }
 
   @Test(
@@ -662,7 +693,7 @@ struct StoreContractTests {
         _ = try transaction.makeZone("Other")
         try transaction.removeEntity(.device, key: "k1")
         try transaction.removeAsset("y")
-        try transaction.removeNotifications(try transaction.notifications(for: "t", limit: 9).map(\.id))
+        try transaction.removeNotifications(try transaction.notifications(for: "t", limit: 9).map(\.id), of: "t")
         try transaction.removeRecords(of: zone)
         try busy(transaction, from: 41)
         throw Stop()

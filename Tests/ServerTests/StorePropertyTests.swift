@@ -117,8 +117,9 @@ struct StorePropertyTests {
       }
     case 20: try changeIndexes(of: zone, transaction, &random)
     case 17:
-      let waiting = try transaction.notifications(for: try pick(tokens, &random), limit: 5)
-      try transaction.removeNotifications(waiting.map(\.id))
+      let token = try pick(tokens, &random)
+      let waiting = try transaction.notifications(for: token, limit: 5)
+      try transaction.removeNotifications(waiting.map(\.id), of: token)
     default:
       let position = Int64.random(in: -1...zone.sequence + 1, using: &random)
       let limit = Int.random(in: 0...6, using: &random)

@@ -69,7 +69,7 @@ struct StoreSQLiteTests {
   @Test func aFolderOfANewerVersionIsRefusedAndLeftAsItIs() async throws {
     try await fill()
     try Connection(path: database).execute("PRAGMA user_version = 99; PRAGMA journal_mode = DELETE")
-    #expect(try refusal() == .newerVersion(found: 99, known: 6))
+    #expect(try refusal() == .newerVersion(found: 99, known: 7))
     let mode = try Connection(path: database).first("PRAGMA journal_mode") { $0.text(0) }
     #expect(mode == "delete")
   }
@@ -130,6 +130,39 @@ struct StoreSQLiteTests {
     }
   }
 
+  /// Takes a file back to layout 6, with what it holds: queues had a number of their own in one table.
+  static let layout6 = """
+    CREATE TABLE old_notification (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      push_token TEXT NOT NULL, coalescing_key TEXT NOT NULL, payload BLOB NOT NULL,
+      UNIQUE (push_token, coalescing_key)
+    ) STRICT;
+    INSERT INTO old_notification SELECT id, push_token, coalescing_key, payload FROM notification;
+    DROP TABLE notification; DROP TABLE notification_number;
+    ALTER TABLE old_notification RENAME TO notification;
+    CREATE INDEX notification_queue ON notification (push_token, id);
+    PRAGMA user_version = 6;
+    """
+
+  @Test func queuesOfALayoutBeforeGoOn() async throws {
+    let store = try open()
+    @Sendable func put(_ key: String, in transaction: any WriteTransaction) throws -> Int64 {
+      try transaction.append(NotificationRow(pushToken: "t", coalescingKey: key, payload: Array(key.utf8)))
+    }
+    let last = try await store.writing { (transaction) throws in
+      _ = try put("b", in: transaction)
+      _ = try put("a", in: transaction)
+      return try put("b", in: transaction)
+    }
+    store.close()
+    try Connection(path: database).execute(Self.layout6)
+    let again = try open()
+    #expect(try await again.reading { try $0.notifications(for: "t", limit: 9).map(\.coalescingKey) } == ["a", "b"])
+    let next = try await again.writing { try put("c", in: $0) }
+    #expect(next > last, "a number is not given twice")
+    again.close()
+  }
+
   /// Takes a file back to what it was before databases were counted, and before indexes had makers.
   private static let withoutTallies = """
     ALTER TABLE database DROP COLUMN key_bytes; ALTER TABLE database DROP COLUMN zone_count;
@@ -144,7 +177,7 @@ struct StoreSQLiteTests {
     try await fill()
     try Connection(path: database).execute(
       """
-      DROP TABLE record_index; DROP TABLE index_entry; ALTER TABLE zone DROP COLUMN deletion_sequence;
+      \(Self.layout6) DROP TABLE record_index; DROP TABLE index_entry; ALTER TABLE zone DROP COLUMN deletion_sequence;
       \(Self.withoutTallies) PRAGMA user_version = 2
       """)
     let store = try open()
@@ -161,7 +194,7 @@ struct StoreSQLiteTests {
     try await fill(records: 3)
     try Connection(path: database).execute(
       """
-      UPDATE zone SET used_bytes = -7; ALTER TABLE zone DROP COLUMN deletion_sequence;
+      \(Self.layout6) UPDATE zone SET used_bytes = -7; ALTER TABLE zone DROP COLUMN deletion_sequence;
       \(Self.withoutMakers) \(Self.withoutTallies) PRAGMA user_version = 3
       """)
     let store = try open()
@@ -186,7 +219,7 @@ struct StoreSQLiteTests {
     store.close()
     try Connection(path: database).execute(
       """
-      ALTER TABLE zone DROP COLUMN deletion_sequence; \(Self.withoutMakers) \(Self.withoutTallies)
+      \(Self.layout6) ALTER TABLE zone DROP COLUMN deletion_sequence; \(Self.withoutMakers) \(Self.withoutTallies)
       PRAGMA user_version = 4
       """)
     let again = try open()
@@ -204,10 +237,10 @@ struct StoreSQLiteTests {
     ) { $0.text(0) }
     #expect(
       tables == [
-        "asset", "claim", "database", "entity", "index_entry", "notification", "record", "record_index", "reference",
-        "version", "word", "zone",
+        "asset", "claim", "database", "entity", "index_entry", "notification", "notification_number", "record",
+        "record_index", "reference", "version", "word", "zone",
       ])
-    #expect(try connection.first("PRAGMA user_version") { $0.int(0) } == 6)
+    #expect(try connection.first("PRAGMA user_version") { $0.int(0) } == 7)
     #expect(try connection.first("PRAGMA journal_mode") { $0.text(0) } == "wal")
     #expect(try connection.first("PRAGMA integrity_check") { $0.text(0) } == "ok")
   }

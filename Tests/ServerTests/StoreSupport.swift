@@ -175,6 +175,11 @@ struct StoreContents: Hashable, Sendable {
     }
     self.assets = try assets.compactMap { try transaction.asset($0) }
     unclaimed = try transaction.unclaimedAssets(before: Timestamp(milliseconds: .max), limit: .max)
-    for token in tokens { notifications += try transaction.notifications(for: token, limit: .max) }
+    for token in tokens {
+      // Stores give other numbers after a stop; the order is the same.
+      notifications += try transaction.notifications(for: token, limit: .max).map { row in
+        NotificationRow(pushToken: row.pushToken, coalescingKey: row.coalescingKey, payload: row.payload)
+      }
+    }
   }
 }

@@ -105,7 +105,7 @@ extension Front {
     }
   }
 
-  typealias Writing = @Sendable (any WriteTransaction) throws -> (Reply, Set<String>)
+  typealias Writing = @Sendable (any WriteTransaction) throws -> (Reply, Wakes)
 
   /// Has `perform` run the call as a write: prepared first, and once more without if a name that was to be new is taken.
   func write<Result>(
@@ -120,17 +120,13 @@ extension Front {
     }
   }
 
-  /// The call as a write, which answers what to say, and which push tokens have news once it is durable.
+  /// The call as a write, which answers what to say, and what waiting clients are handed once it is durable.
   func writing(_ call: Call, _ context: CallContext) -> Writing {
     { [service] transaction in
       var context = context
       let reply = try service.write(call, in: transaction, context: &context)
       return (reply, context.wakes)
     }
-  }
-
-  func wake(_ pushTokens: Set<String>) {
-    for token in pushTokens.sorted() { polls.wake(token) }
   }
 
   func context(
@@ -142,6 +138,9 @@ extension Front {
     context.cipher = fieldKey
     context.tokenCipher = tokenKey
     context.clientID = query["clientId"]
+    if endpoint.operation == .tokensCreate || endpoint.operation == .tokensRegister {
+      context.isAwaited = { [polls] in polls.isAwaited($0) }
+    }
     context.wantsSyncToken = query.isTrue("getCurrentSyncToken")
     context.wantsExtensions = head.headers["X-Virga-Extensions"] == "1"
     // Who comes with a device's session is a client of ours, which may send as much as native ones.

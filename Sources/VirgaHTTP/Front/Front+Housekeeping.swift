@@ -17,12 +17,14 @@ extension Front {
     await ticks
   }
 
-  /// Ends polls whose time is over, however long clearing away takes.
+  /// Ends polls whose time is over and removes what was delivered, however long clearing away takes.
   private func tick(_ clock: any Clock<Duration>) async {
     while !Task.isCancelled {
-      do { try await clock.sleep(for: .seconds(1)) } catch { return }
+      do { try await clock.sleep(for: .seconds(1)) } catch { break }
       polls.tick()
+      await removeDelivered()
     }
+    await removeDelivered()
   }
 
   /// Forgets tombstones, versions and receipts past their age, and removes assets that no record claims and uploads

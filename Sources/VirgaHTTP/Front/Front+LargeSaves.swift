@@ -15,7 +15,7 @@ extension Front {
     _ body: [UInt8], _ context: CallContext, _ encode: @Sendable (Reply) -> [UInt8]
   ) async throws -> [UInt8] {
     let pipe = OperationPipe()
-    var begun: (request: RecordsModifyRequest, write: WriteUnderWay<(Reply, Set<String>)>)?
+    var begun: (request: RecordsModifyRequest, write: WriteUnderWay<(Reply, Wakes)>)?
     var partCount = 0
     let listener = OperationListener(partCount: Self.operationsPerPart) { [self] operations, request in
       pipe.give(OperationPart(operations))

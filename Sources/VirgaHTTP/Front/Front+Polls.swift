@@ -6,56 +6,81 @@ extension Front {
   /// Answers with the oldest notification that waits for a token, or parks until there is one. An empty answer says
   /// that the time is over.
   ///
-  /// A notification is removed once its answer is with the system for sending. If that cannot be done it is given again,
-  /// and so it may arrive twice; if the connection breaks after that it is lost. So a client that comes back asks for
-  /// changes, as after any pause: a notification only says that it is time to.
+  /// A notification is removed some time after its answer is with the system for sending, so that one commit removes
+  /// many. If it cannot be sent, or the server is killed before the removal, it is given again, and so it may arrive
+  /// twice; if the connection breaks after that it is lost. So a client that comes back asks for changes, as after any
+  /// pause: a notification only says that it is time to.
   func poll(_ token: String) async -> HTTPResponse {
     let uuid = makeUUID()
     do {
       let poll = polls.begin(token)
       defer { polls.end(poll) }
       while !Task.isCancelled {
-        poll.arm()
-        // The queue may have ended meanwhile, with its device.
-        let (queue, waiting) = try await look(at: token)
-        if let notification = waiting.first(where: { polls.claim($0.id) }) {
-          guard try await isStillWaiting(notification) else { continue }
-          guard faults.watches(queue.environment) else { return answer(notification, token, uuid) }
-          if let response = try await answer(notification, token, uuid, meeting: faults(of: queue)) { return response }
+        let given: (notification: NotificationRow, queue: PushQueue)
+        switch polls.next(poll) {
+        case .look(let number):
+          try await look(number, at: token)
           continue
+        case .give(let notification, let queue): given = (notification, queue)
+        case .wait:
+          switch await poll.wait() {
+          case .woken: continue
+          case .over: return Self.nothingNew(uuid)
+          case .given(let notification, let queue): given = (notification, queue)
+          }
         }
-        guard await poll.wait() == .woken else { break }
+        guard faults.watches(given.queue.environment) else { return answer(given.notification, uuid) }
+        if let response = try await answer(given.notification, uuid, meeting: faults(of: given.queue)) {
+          return response
+        }
       }
-      return HTTPResponse(status: 200, headers: HTTPHeaders([("X-Apple-Request-UUID", uuid)]))
+      return Self.nothingNew(uuid)
     } catch {
       return failure(serviceError(error, uuid: uuid, during: "push"), uuid: uuid)
     }
   }
 
-  /// A queue and what waits in it, the oldest first.
-  private func look(at token: String) async throws -> (queue: PushQueue, waiting: [NotificationRow]) {
-    try await store.read { [service] transaction in
-      guard let queue = try service.pushQueue(of: token, in: transaction) else {
-        throw ServiceError(.notFound, "there is no such push token: create one anew")
+  private static func nothingNew(_ uuid: String) -> HTTPResponse {
+    HTTPResponse(status: 200, headers: HTTPHeaders([("X-Apple-Request-UUID", uuid)]))
+  }
+
+  /// Reads a queue and what waits in it, the oldest first.
+  private func look(_ number: Int, at token: String) async throws {
+    do {
+      let found = try await store.read { [service] transaction in
+        // It may have ended, with its device or because others came.
+        guard let queue = try service.pushQueue(of: token, in: transaction) else {
+          throw ServiceError(.notFound, "unknown push token; create a new one")
+        }
+        let waiting = try transaction.notifications(for: token, limit: Limits.notificationsPerTokenMax)
+        return PollTable.Found(queue: queue, waiting: waiting)
       }
-      return (queue, try transaction.notifications(for: token, limit: Limits.notificationsPerTokenMax))
+      polls.noteLook(number, at: token, found)
+    } catch {
+      polls.noteLook(number, at: token, nil)
+      throw error
     }
   }
 
-  /// Whether a notification that was just claimed waits: between the look and the claim another poll may have delivered
-  /// it to the end.
-  private func isStillWaiting(_ notification: NotificationRow) async throws -> Bool {
+  /// Hands what a call put into queues to the polls that wait, once that is durable.
+  func wake(_ wakes: Wakes) {
+    if !wakes.notifications.isEmpty { polls.handOn(wakes.notifications) }
+    for token in wakes.ended { polls.lookAgain(token) }
+  }
+
+  /// Removes what was delivered from the store. What could not be removed is tried again.
+  package func removeDelivered() async {
+    let delivered = polls.takeDelivered()
+    if delivered.isEmpty { return }
     do {
-      let waiting = try await store.read {
-        try $0.notifications(for: notification.pushToken, limit: Limits.notificationsPerTokenMax)
+      try await store.write { transaction in
+        for (token, ids) in delivered { try transaction.removeNotifications(ids, of: token) }
       }
-      if waiting.contains(where: { $0.id == notification.id }) { return true }
+      polls.noteRemoval(delivered, isDone: true)
     } catch {
-      polls.release(notification.id)
-      throw error
+      polls.noteRemoval(delivered, isDone: false)
+      configuration.log("push: notifications that were delivered stay for now: \(error)")
     }
-    polls.release(notification.id)
-    return false
   }
 
   private func faults(of queue: PushQueue) -> [FaultPlan.Rule] {
@@ -66,7 +91,7 @@ extension Front {
 
   /// - Returns: `nil` when a fault on purpose loses the notification, so that the poll waits for the next one.
   private func answer(
-    _ notification: NotificationRow, _ token: String, _ uuid: String, meeting faults: [FaultPlan.Rule]
+    _ notification: NotificationRow, _ uuid: String, meeting faults: [FaultPlan.Rule]
   ) async throws -> HTTPResponse? {
     do {
       for fault in faults {
@@ -74,44 +99,31 @@ extension Front {
         switch fault.effect {
         case .error(let error, _): throw error
         case .cutBeforeCommit:
-          polls.release(notification.id)
+          polls.release(notification)
           return Self.brokenOff
         case .dropNotification:
-          try await store.write { try $0.removeNotifications([notification.id]) }
-          polls.release(notification.id)
+          polls.drop(notification)
+          await removeDelivered()
           return nil
         default: break
         }
       }
     } catch {
-      polls.release(notification.id)
+      polls.release(notification)
       throw error
     }
-    var response = answer(notification, token, uuid)
+    var response = answer(notification, uuid)
     if faults.contains(where: { $0.effect == .repeatNotification }) {
       // It stays in its queue, and so comes again.
-      response.whenDone = { [polls] _ in
-        polls.release(notification.id)
-        polls.wake(token)
-      }
+      response.whenDone = { [polls] _ in polls.release(notification) }
     }
     return response
   }
 
-  private func answer(_ notification: NotificationRow, _ token: String, _ uuid: String) -> HTTPResponse {
+  private func answer(_ notification: NotificationRow, _ uuid: String) -> HTTPResponse {
     var response = HTTPResponse.json(notification.payload, status: 200, uuid: uuid)
-    response.whenDone = { [store, polls, log = configuration.log] isSent in
-      guard isSent else {
-        polls.release(notification.id)
-        polls.wake(token)
-        return
-      }
-      polls.noteDelivery()
-      store.write({ try $0.removeNotifications([notification.id]) }) { result in
-        // What could not be removed is delivered again, which a client must bear in any case.
-        if case .failure(let error) = result { log("push: a notification that was delivered stays: \(error)") }
-        polls.release(notification.id)
-      }
+    response.whenDone = { [polls] isSent in
+      if isSent { polls.noteDelivery(notification) } else { polls.release(notification) }
     }
     return response
   }

@@ -54,7 +54,7 @@ package final class Front: HTTPHandler {
       authenticator: authenticator, signInAge: configuration.signInAge, keptSignInAge: configuration.keptSignInAge,
       quotas: configuration.quotas,
       admit: { [rates, now = configuration.now] account in try rates.admit(account, now: now()) },
-      queuesEnded: { [polls] tokens in for token in tokens { polls.wake(token) } })
+      queuesEnded: { [polls] tokens in for token in tokens { polls.lookAgain(token) } })
     credentials = OperatorRoutes(authenticator: authenticator)
   }
 

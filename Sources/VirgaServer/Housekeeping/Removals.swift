@@ -25,7 +25,7 @@ extension Service {
       } else {
         if entity.kind == .pushToken {
           let waiting = try transaction.notifications(for: entity.key, limit: .max)
-          try transaction.removeNotifications(waiting.map(\.id))
+          try transaction.removeNotifications(waiting.map(\.id), of: entity.key)
         }
         try transaction.removeEntity(entity.kind, key: entity.key)
       }

@@ -30,11 +30,18 @@ extension Service {
     for shortGUID in request.shortGUIDs {
       results.append(
         try transaction.itemResult(failure: { .failure(shortGUID, $0) }) {
-          var place = try SharePlace(shortGUID, in: transaction, context: context)
-          if place.owner != user { try place.accept(user, in: transaction, context: &context) }
-          let participant = try place.participant(user)
-          return .metadata(
-            try place.metadata(for: participant, in: transaction, context: context, allowance: &allowance))
+          let wakes = context.wakes
+          do {
+            var place = try SharePlace(shortGUID, in: transaction, context: context)
+            if place.owner != user { try place.accept(user, in: transaction, context: &context) }
+            let participant = try place.participant(user)
+            return .metadata(
+              try place.metadata(for: participant, in: transaction, context: context, allowance: &allowance))
+          } catch {
+            // What it put into queues is undone with it.
+            context.wakes = wakes
+            throw error
+          }
         })
     }
     return .shares(results)

@@ -14,8 +14,6 @@ final class MemoryTables {
   var claimCounts: [String: Int] = [:]
   /// By push token, oldest first.
   var notifications: [String: [NotificationRow]] = [:]
-  /// Tokens by the notification's number.
-  var notificationTokens: [Int64: String] = [:]
   var lastNotificationID: Int64 = 0
 }
 

@@ -436,7 +436,7 @@ extension MemoryTransaction {
     return Array((tables.notifications[pushToken] ?? []).prefix(max(0, limit)))
   }
 
-  func append(_ notification: NotificationRow) throws {
+  func append(_ notification: NotificationRow) throws -> Int64 {
     let lastID = tables.lastNotificationID
     let tables = tables
     undo.append { tables.lastNotificationID = lastID }
@@ -447,25 +447,19 @@ extension MemoryTransaction {
     queue.removeAll { $0.coalescingKey.hasSameBytes(as: row.coalescingKey) }
     queue.append(row)
     setQueue(of: row.pushToken, Array(queue.suffix(Limits.notificationsPerTokenMax)))
+    return row.id
   }
 
-  func removeNotifications(_ ids: [Int64]) throws {
-    for id in ids {
-      guard let token = tables.notificationTokens[id], let queue = tables.notifications[token] else { continue }
-      setQueue(of: token, queue.filter { $0.id != id })
-    }
+  func removeNotifications(_ ids: [Int64], of pushToken: String) throws {
+    guard let queue = tables.notifications[pushToken] else { return }
+    setQueue(of: pushToken, queue.filter { !ids.contains($0.id) })
   }
 
   private func setQueue(of pushToken: String, _ queue: [NotificationRow]) {
     precondition(isOpen, "the transaction has ended")
     let tables = tables
-    func replace(_ old: [NotificationRow], by new: [NotificationRow]) {
-      for row in old { tables.notificationTokens[row.id] = nil }
-      for row in new { tables.notificationTokens[row.id] = pushToken }
-      tables.notifications[pushToken] = new.isEmpty ? nil : new
-    }
-    let old = tables.notifications[pushToken] ?? []
-    replace(old, by: queue)
-    undo.append { replace(queue, by: old) }
+    let old = tables.notifications.updateValue(queue, forKey: pushToken)
+    if queue.isEmpty { tables.notifications[pushToken] = nil }
+    undo.append { tables.notifications[pushToken] = old }
   }
 }

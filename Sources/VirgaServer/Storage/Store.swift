@@ -127,6 +127,11 @@ public protocol ReadTransaction: AnyObject {
   func entity<Value: Sendable>(_ kind: Entity.Kind, key: String, as read: ([UInt8]) throws -> Value) throws -> Value?
   /// The entities of a kind with that owner whose keys are not before `key`, by key; none for an empty owner.
   func entities(_ kind: Entity.Kind, owner: String, from key: String) throws -> [Entity]
+  /// What `read` makes of all entities of a kind with that owner, by key; a store may remember that until one of them
+  /// changes, so `read` depends on nothing else.
+  func entities<Value: Sendable>(
+    _ kind: Entity.Kind, owner: String, as read: ([Entity]) throws -> Value
+  ) throws -> Value
 
   func asset(_ checksum: String) throws -> AssetRow?
   /// Assets that no version claims and that arrived before `moment`, by checksum.
@@ -180,9 +185,11 @@ public protocol WriteTransaction: ReadTransaction {
   func put(_ asset: AssetRow) throws
   func removeAsset(_ checksum: String) throws
   /// Adds a notification, replacing one that waits with the same token and coalescing key, and drops the oldest of
-  /// the token beyond `Limits.notificationsPerTokenMax`. Its number is greater than every earlier one of the store.
-  func append(_ notification: NotificationRow) throws
-  func removeNotifications(_ ids: [Int64]) throws
+  /// the token beyond `Limits.notificationsPerTokenMax`.
+  /// - Returns: Its number, which is greater than every earlier one of the store.
+  @discardableResult func append(_ notification: NotificationRow) throws -> Int64
+  /// Removes those of a token's notifications that have these numbers; a later one that took the place of one stays.
+  func removeNotifications(_ ids: [Int64], of pushToken: String) throws
 }
 
 extension WriteTransaction {
@@ -200,6 +207,12 @@ extension ReadTransaction {
     _ kind: Entity.Kind, key: String, as read: ([UInt8]) throws -> Value
   ) throws -> Value? {
     try entity(kind, key: key).map { try read($0.value) }
+  }
+
+  public func entities<Value: Sendable>(
+    _ kind: Entity.Kind, owner: String, as read: ([Entity]) throws -> Value
+  ) throws -> Value {
+    try read(entities(kind, owner: owner))
   }
 
   /// All entities of a kind with that owner, by key; none for an empty owner.

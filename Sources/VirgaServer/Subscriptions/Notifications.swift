@@ -57,8 +57,7 @@ private struct Notifier {
     if tokens.isEmpty { return }
     let owner = StoredSubscription.owner(
       user, container: database.container, environment: database.environment, scope: scope)
-    for entity in try transaction.entities(.subscription, owner: owner) {
-      let subscription = try StoredSubscription(entity)
+    for subscription in try StoredSubscription.all(under: owner, in: transaction) {
       for zone in zones where subscription.watches(zone, []) {
         var notifier = self
         notifier.zone = zone
@@ -76,8 +75,7 @@ private struct Notifier {
     if tokens.isEmpty { return }
     let owner = StoredSubscription.owner(
       user, container: database.container, environment: database.environment, scope: scope)
-    for entity in try transaction.entities(.subscription, owner: owner) {
-      let subscription = try StoredSubscription(entity)
+    for subscription in try StoredSubscription.all(under: owner, in: transaction) {
       switch subscription.watched {
       case .database, .zone:
         guard subscription.watches(zone, events) else { continue }
@@ -95,10 +93,8 @@ private struct Notifier {
     var users: [UserName: (tokens: [PushToken], grants: PublicGrants)] = [:]
     for type in types {
       let owner = StoredSubscription.watchOwner(type, in: database)
-      for entity in try transaction.entities(.watch, owner: owner) {
-        let subscription = try StoredSubscription(entity)
+      for (user, subscription) in try StoredSubscription.watching(under: owner, in: transaction) {
         guard case .query(let query) = subscription.watched else { continue }
-        let user = try StoredSubscription.user(ofKey: entity.key)
         let (tokens, grants) =
           try users[user] ?? (try tokens(of: user, context), PublicGrants(to: user, in: database, transaction))
         users[user] = (tokens, grants)
@@ -146,10 +142,12 @@ private struct Notifier {
     // Of one record, what is told last stands for the same that was told before. Its creation stays its creation.
     if let event { key += "\n\(event.record.name)\n\(event.reason.pushNumber)" }
     if let collapse = try subscription.collapseKey() { key = "\(scope.rawValue) \(subscription.id)\n\(collapse)" }
+    payload.id = context.makeUUID()
+    let json = payload.json
     for token in tokens where schemas.takeRoom(for: user) {
-      payload.id = context.makeUUID()
-      try transaction.append(NotificationRow(pushToken: token.token, coalescingKey: key, payload: payload.json))
-      context.wakes.insert(token.token)
+      var row = NotificationRow(pushToken: token.token, coalescingKey: key, payload: json)
+      row.id = try transaction.append(row)
+      context.wakes.add(row)
     }
   }
 }

@@ -31,7 +31,7 @@ struct PushToken: Hashable {
     of user: UserName, container: ContainerID, environment: Environment, in transaction: any ReadTransaction
   ) throws -> [PushToken] {
     let owner = owner(user, container: container, environment: environment)
-    return try transaction.entities(.pushToken, owner: owner).map(PushToken.init)
+    return try transaction.entities(.pushToken, owner: owner) { try $0.map(PushToken.init) }
   }
 
   func entity(owner: String) -> Entity {
@@ -43,7 +43,7 @@ struct PushToken: Hashable {
   /// Removes the queue with what waits in it.
   func remove(in transaction: any WriteTransaction) throws {
     let waiting = try transaction.notifications(for: token, limit: .max)
-    try transaction.removeNotifications(waiting.map(\.id))
+    try transaction.removeNotifications(waiting.map(\.id), of: token)
     try transaction.removeEntity(.pushToken, key: token)
   }
 
@@ -114,7 +114,7 @@ extension Service {
   ) throws -> Reply {
     let token = context.makeSecret()
     let environment = request.apnsEnvironment ?? context.endpoint.environment.rawValue
-    try savePushToken(token, request, environment, in: transaction, context: context)
+    try savePushToken(token, request, environment, in: transaction, context: &context)
     return .pushToken(
       PushTokenReply(
         apnsEnvironment: environment, apnsToken: token, webcourierURL: context.urls.pushURL(token: token)))
@@ -135,13 +135,13 @@ extension Service {
     if let known, known.owner != owner { throw ServiceError(.accessDenied, "the token belongs to another user") }
     let environment = try request.apnsEnvironment ?? known.map { try PushToken($0).apnsEnvironment }
     try savePushToken(
-      token, request, environment ?? context.endpoint.environment.rawValue, in: transaction, context: context)
+      token, request, environment ?? context.endpoint.environment.rawValue, in: transaction, context: &context)
     return .empty
   }
 
   private func savePushToken(
     _ token: String, _ request: PushTokenRequest, _ apnsEnvironment: String, in transaction: any WriteTransaction,
-    context: CallContext
+    context: inout CallContext
   ) throws {
     let user = try context.principal.requiredUser()
     // It may have been removed while the call waited.
@@ -159,20 +159,40 @@ extension Service {
     let (container, environment) = (context.endpoint.container, context.endpoint.environment)
     let new = PushToken(
       token: token, apnsEnvironment: apnsEnvironment, context: context, clientID: request.clientID)
-    let all = try PushToken.all(of: user, container: container, environment: environment, in: transaction)
+    let others = try PushToken.all(of: user, container: container, environment: environment, in: transaction)
       .filter { $0.token != token }
-      .sorted { ($0.created, $0.token) < ($1.created, $1.token) }
-    // A device's removal does not find those of a container without any database.
-    let ended = try all.filter { token in
-      try token.endsWith.map { try Accounts().isRemoved(DeviceID($0), in: transaction) } ?? false
+    for old in try Self.crowdedOut(by: new, among: others, in: transaction, isAwaited: context.isAwaited) {
+      try old.remove(in: transaction)
+      context.wakes.end(old.token)
     }
-    let others = all.filter { !ended.contains($0) }
-    let ofClient = others.filter { $0.clientID == new.clientID && $0.device == new.device }
-    var surplus = Array(ofClient.dropLast(Limits.pushTokensPerClientMax - 1))
-    let rest = others.filter { !surplus.contains($0) }
-    surplus += rest.dropLast(Limits.pushTokensPerUserMax - 1)
-    for token in ended + surplus { try token.remove(in: transaction) }
     try transaction.put(
       new.entity(owner: PushToken.owner(user, container: container, environment: environment)))
+  }
+
+  /// The tokens that go when a new one comes: those of devices that were removed; of the same client those that nobody
+  /// waits at, but for a few, for each start of a program makes one; and beyond the limit of a user the oldest, first
+  /// of those that nobody waits at.
+  private static func crowdedOut(
+    by new: PushToken, among others: [PushToken], in transaction: any ReadTransaction,
+    isAwaited: (_ pushToken: String) -> Bool
+  ) throws -> [PushToken] {
+    // A device's removal does not find those of a container without any database.
+    let devices = Set(others.compactMap(\.endsWith)).sorted()
+    let removed = Set(try devices.filter { try Accounts().isRemoved(DeviceID($0), in: transaction) })
+    var gone = others.filter { $0.endsWith.map(removed.contains) ?? false }
+    let left = others.filter { !($0.endsWith.map(removed.contains) ?? false) }
+      .sorted { ($0.created, $0.token) < ($1.created, $1.token) }
+    let idle = left.filter { !isAwaited($0.token) }
+    let idleOfClient = idle.filter { $0.clientID == new.clientID && $0.device == new.device }
+    var surplus = Set(idleOfClient.dropLast(Limits.idlePushTokensPerClientMax - 1))
+    let count = left.count - surplus.count - (Limits.pushTokensPerUserMax - 1)
+    if count > 0 {
+      let rest = left.filter { !surplus.contains($0) }
+      let idleRest = idle.filter { !surplus.contains($0) }
+      let idleSet = Set(idleRest)
+      surplus.formUnion((idleRest + rest.filter { !idleSet.contains($0) }).prefix(count))
+    }
+    gone += left.filter(surplus.contains)
+    return gone
   }
 }

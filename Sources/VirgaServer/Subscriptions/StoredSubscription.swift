@@ -162,8 +162,22 @@ struct StoredSubscription: Hashable {
     "\(database.container)/\(database.environment)/\(type)"
   }
 
+  /// The subscriptions that are listed under an owner, by their identifiers. Every save asks for them.
+  static func all(under owner: String, in transaction: any ReadTransaction) throws -> [StoredSubscription] {
+    try transaction.entities(.subscription, owner: owner) { try $0.map(StoredSubscription.init) }
+  }
+
+  /// The same of all who watch a record type of the public database.
+  static func watching(
+    under owner: String, in transaction: any ReadTransaction
+  ) throws -> [(user: UserName, subscription: StoredSubscription)] {
+    try transaction.entities(.watch, owner: owner) {
+      try $0.map { (try user(ofKey: $0.key), try StoredSubscription($0)) }
+    }
+  }
+
   /// Whose a subscription is, by its key.
-  static func user(ofKey key: String) throws -> UserName {
+  private static func user(ofKey key: String) throws -> UserName {
     let parts = key.split(separator: "/", maxSplits: 4, omittingEmptySubsequences: false)
     guard parts.count == 5 else { throw StoreError.damaged("subscription \(key) cannot be read") }
     return UserName(String(parts[3]))

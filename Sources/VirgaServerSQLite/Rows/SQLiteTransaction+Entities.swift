@@ -38,7 +38,27 @@ extension SQLiteTransaction {
     return entities
   }
 
+  func entities<Value: Sendable>(
+    _ kind: Entity.Kind, owner: String, as read: ([Entity]) throws -> Value
+  ) throws -> Value {
+    guard isWriter, EntityLists.kinds.contains(kind) else { return try read(entities(kind, owner: owner)) }
+    let key = EntityLists.Key(kind, owner)
+    if let known = cache.lists[key] as? Value { return known }
+    let entities = try entities(kind, owner: owner)
+    let value = try read(entities)
+    cache.lists.remember(value, of: entities, for: key)
+    return value
+  }
+
+  /// Before an entity changes: what was read of its list is no longer so.
+  private func forgetList(_ kind: Entity.Kind, key: String, newOwner: String? = nil) throws {
+    guard EntityLists.kinds.contains(kind), !cache.lists.isEmpty else { return }
+    if let newOwner { cache.lists.forget(EntityLists.Key(kind, newOwner)) }
+    if let old = try entity(kind, key: key) { cache.lists.forget(EntityLists.Key(kind, old.owner)) }
+  }
+
   func put(_ entity: Entity) throws {
+    try forgetList(entity.kind, key: entity.key, newOwner: entity.owner)
     let statement = try statement(
       """
       INSERT INTO entity (kind, key, owner, value) VALUES (?, ?, ?, ?)
@@ -53,6 +73,7 @@ extension SQLiteTransaction {
   }
 
   func removeEntity(_ kind: Entity.Kind, key: String) throws {
+    try forgetList(kind, key: key)
     let statement = try statement("DELETE FROM entity WHERE kind = ? AND key = ?")
     try statement.bind(1, kind.rawValue)
     try statement.bind(2, key)
@@ -105,48 +126,5 @@ extension SQLiteTransaction {
 extension AssetRow {
   fileprivate init(_ row: borrowing Row) {
     self.init(checksum: row.text(0), size: row.int64(1), uploaded: Timestamp(milliseconds: row.int64(2)))
-  }
-}
-
-// MARK: - Notifications
-
-extension SQLiteTransaction {
-  func notifications(for pushToken: String, limit: Int) throws -> [NotificationRow] {
-    let statement = try statement(
-      "SELECT id, coalescing_key, payload FROM notification WHERE push_token = ? ORDER BY id LIMIT ?")
-    try statement.bind(1, pushToken)
-    try statement.bind(2, Int64(max(0, limit)))
-    var notifications: [NotificationRow] = []
-    try statement.forEach { row in
-      notifications.append(
-        NotificationRow(id: row.int64(0), pushToken: pushToken, coalescingKey: row.text(1), payload: row.blob(2)))
-      return true
-    }
-    return notifications
-  }
-
-  func append(_ notification: NotificationRow) throws {
-    let insert = try statement(
-      "INSERT OR REPLACE INTO notification (push_token, coalescing_key, payload) VALUES (?, ?, ?)")
-    try insert.bind(1, notification.pushToken)
-    try insert.bind(2, notification.coalescingKey)
-    try insert.bind(3, notification.payload)
-    try insert.run()
-    let trim = try statement(
-      """
-      DELETE FROM notification WHERE push_token = ?1 AND id <= (
-        SELECT id FROM notification WHERE push_token = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
-      """)
-    try trim.bind(1, notification.pushToken)
-    try trim.bind(2, Int64(Limits.notificationsPerTokenMax))
-    try trim.run()
-  }
-
-  func removeNotifications(_ ids: [Int64]) throws {
-    for id in ids {
-      let statement = try statement("DELETE FROM notification WHERE id = ?")
-      try statement.bind(1, id)
-      try statement.run()
-    }
   }
 }

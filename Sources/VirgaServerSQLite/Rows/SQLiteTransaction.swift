@@ -24,6 +24,7 @@ final class SQLiteTransaction: WriteTransaction {
       cache.databases.beginJob()
       cache.zones.beginJob()
       cache.tallies.beginJob()
+      cache.outbox.beginJob()
     }
   }
 
@@ -31,16 +32,18 @@ final class SQLiteTransaction: WriteTransaction {
 
   /// After the undoing of a job: what was remembered of it may never have been.
   /// - Parameter hasWritten: Whether it wrote to the file.
-  func undoJob(hasWritten: Bool) { undoCaches(to: (0, 0, 0), hasWritten: hasWritten) }
+  func undoJob(hasWritten: Bool) { undoCaches(to: (0, 0, 0, 0), hasWritten: hasWritten) }
 
-  private func undoCaches(to counts: (databases: Int, zones: Int, tallies: Int), hasWritten: Bool) {
+  private func undoCaches(to counts: (databases: Int, zones: Int, tallies: Int, outbox: Int), hasWritten: Bool) {
     cache.databases.undo(to: counts.databases, hasWritten: hasWritten)
     cache.zones.undo(to: counts.zones, hasWritten: hasWritten)
     cache.tallies.undo(to: counts.tallies, hasWritten: hasWritten)
+    cache.outbox.undo(to: counts.outbox, hasWritten: hasWritten)
     guard hasWritten else { return }
     words = WordCache()
     cache.indexes = [:]
     cache.recordTypes = [:]
+    cache.lists = EntityLists()
   }
 
   /// After the undoing of a whole group.
@@ -54,13 +57,16 @@ final class SQLiteTransaction: WriteTransaction {
     isOpen = true
     defer { isOpen = false }
     try writeChangedRows()
+    try writeOutbox()
     cache.databases.noteWritten()
     cache.zones.noteWritten()
     cache.tallies.noteWritten()
   }
 
   func attempt<Value>(_ part: () throws -> Value) throws -> Value {
-    let counts = (cache.databases.changeCount, cache.zones.changeCount, cache.tallies.changeCount)
+    let counts = (
+      cache.databases.changeCount, cache.zones.changeCount, cache.tallies.changeCount, cache.outbox.changeCount
+    )
     let changes = connection.totalChangeCount
     try statement("SAVEPOINT part").run()
     do {
@@ -83,7 +89,8 @@ final class SQLiteTransaction: WriteTransaction {
   }
 }
 
-/// What the writer need not read again, for nobody else writes.
+/// What the writer need not read again. All of it assumes that nobody else writes to the file: a store that several
+/// processes write needs another way to know that a row did not change.
 struct WriterCache {
   private static let rowsMax = 4_096
 
@@ -94,6 +101,9 @@ struct WriterCache {
   var indexes: [Int64: [RecordIndex]] = [:]
   /// What was read from the entities of record types, by their keys.
   var recordTypes: [String: any Sendable] = [:]
+  /// What was read from the entities that every save asks for.
+  var lists = EntityLists()
+  var outbox = Outbox()
 
   /// Keeps these caches from growing without end: a full one begins anew.
   mutating func makeRoom() {

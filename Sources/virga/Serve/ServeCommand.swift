@@ -55,6 +55,7 @@ enum ServeCommand {
     housekeeping.cancel()
     await server.stop(drain: drainTime)
     await housekeeping.value
+    await front.removeDelivered()
   }
 
   private static func front(_ options: ServeOptions, _ storage: Storage) throws(Failure) -> Front {

@@ -62,12 +62,12 @@ final class SyncServer: Sendable {
     if let limit = request.head.headers["X-Virga-Page"].flatMap({ Int($0) }) { context.recordsPerPageMax = limit }
     let call = try Call(decoding: body, for: operation)
     let (reply, wakes) = try perform(call, context)
-    for token in wakes.sorted() { wake(token) }
+    for token in wakes.tokens.sorted() { wake(token) }
     return reply.encoded(extensions: context.wantsExtensions, uuid: "u")
   }
 
-  private func perform(_ call: Call, _ context: CallContext) throws -> (Reply, Set<String>) {
-    let result = Mutex<Result<(Reply, Set<String>), any Error>?>(nil)
+  private func perform(_ call: Call, _ context: CallContext) throws -> (Reply, Wakes) {
+    let result = Mutex<Result<(Reply, Wakes), any Error>?>(nil)
     store.write { transaction in
       var context = context
       let reply = try VirgaServer.Service().write(call, in: transaction, context: &context)
@@ -133,7 +133,7 @@ final class SyncServer: Sendable {
       let found = Mutex<[UInt8]?>(nil)
       try change { transaction in
         guard let notification = try transaction.notifications(for: token, limit: 1).first else { return }
-        try transaction.removeNotifications([notification.id])
+        try transaction.removeNotifications([notification.id], of: token)
         found.withLock { $0 = notification.payload }
       }
       if let notification = found.withLock({ $0 }) { return TransportResponse(status: 200, body: notification) }

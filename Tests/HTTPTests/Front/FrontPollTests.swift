@@ -81,10 +81,27 @@ import VirgaWire
     #expect(answers.filter { !$0.body.isEmpty }.count == 1)
   }
 
-  /// A store that lets something happen between a read and its answer.
-  private final class HesitantStore: StoreOverMemory {
+  @Test func whatWasDeliveredIsRemovedLaterAndNotGivenAgain() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let target = try await world.makePushTarget()
+    let token = String(target.dropFirst("/push/1/".count))
+    try await touch(world)
+    #expect(try await !world.send("GET", target).body.isEmpty)
+    #expect(world.waiting(token) == 1, "it stays for a stop")
+    async let second = world.send("GET", target)
+    try await world.untilParked(1)
+    await world.front.removeDelivered()
+    #expect(world.waiting(token) == 0)
+    for _ in 0...51 { world.front.polls.tick() }
+    #expect(try await second.body.isEmpty)
+  }
+
+  /// A store that counts what it is asked for.
+  private final class CountingStore: StoreOverMemory {
     let store: MemoryStore
-    let afterReads = Mutex<[@Sendable () -> Void]>([])
+    let reads = Atomic(0)
+    let writes = Atomic(0)
 
     init(_ store: MemoryStore) { self.store = store }
 
@@ -92,42 +109,88 @@ import VirgaWire
       mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
       completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
-      store.read(body) { [self] result in
-        afterReads.withLock { $0.isEmpty ? nil : $0.removeFirst() }?()
-        completion(result)
-      }
+      reads.add(1, ordering: .relaxed)
+      store.read(body, completion: completion)
+    }
+
+    func write<Value: Sendable>(
+      mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+      completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+      writes.add(1, ordering: .relaxed)
+      store.write(body, completion: completion)
     }
   }
 
-  @Test func whatAnotherPollDeliveredBetweenTheLookAndTheClaimIsNotGivenAgain() async throws {
-    let made = Box<HesitantStore?>(nil)
+  @Test func aClientThatComesBackIsHandedNewsWithoutAskingTheStore() async throws {
+    let made = Box<CountingStore?>(nil)
     let world = try await FrontWorld(over: { memory in
-      let store = HesitantStore(memory)
+      let store = CountingStore(memory)
       made.value.withLock { $0 = store }
       return store
     })
     let store = try #require(made.value.withLock { $0 })
     try await world.makeZone()
     let target = try await world.makePushTarget()
-    let token = String(target.dropFirst("/push/1/".count))
-    try await touch(world)
-    store.afterReads.withLock {
-      // The first read is the look.
-      $0 = [
-        {
-          store.store.write { transaction in
-            let rows = try transaction.notifications(for: token, limit: 10)
-            try transaction.removeNotifications(rows.map(\.id))
-          } completion: { _ in
-          }
-        }
-      ]
-    }
-    async let poll = world.send("GET", target)
+    async let first = world.send("GET", target)
     try await world.untilParked(1)
-    for _ in 0...51 { world.front.polls.tick() }
-    #expect(try await poll.body.isEmpty)
-    #expect(world.front.polls.delivered == 0)
+    try await touch(world)
+    #expect(try await first.text.contains("Trips"))
+    let (reads, writes) = (store.reads.load(ordering: .relaxed), store.writes.load(ordering: .relaxed))
+    for number in 0..<10 {
+      // Half of the polls come before the news, half after.
+      if number % 2 == 0 { try await touch(world, record: "r\(number)") }
+      async let poll = world.send("GET", target)
+      if number % 2 == 1 {
+        try await world.untilParked(1)
+        try await touch(world, record: "r\(number)")
+      }
+      #expect(try await poll.text.contains("Trips"))
+    }
+    // One write each is the save; who asks is remembered.
+    #expect(store.writes.load(ordering: .relaxed) - writes == 10)
+    #expect(store.reads.load(ordering: .relaxed) - reads == 0)
+    await world.front.removeDelivered()
+    #expect(store.writes.load(ordering: .relaxed) - writes == 11, "one commit removes them all")
+  }
+
+  // MARK: Tokens that are crowded out
+
+  @Test func aPollWhoseTokenIsCrowdedOutIsToldAtOnce() async throws {
+    let world = try await FrontWorld()
+    let target = try await world.makePushTarget()
+    async let parked = world.send("GET", target)
+    try await world.untilParked(1)
+    let endpoint = Endpoint(
+      container: world.container, environment: .development, scope: .private, operation: .tokensCreate)
+    let context = CallContext(
+      endpoint: endpoint, principal: Principal(user: world.user, account: "account-phone", device: "device-phone"),
+      now: world.clock.now + .seconds(1), random: SplitMix64(seed: 1),
+      urls: world.front.urls(for: HTTPRequestHead(method: "", target: "/")))
+    // As if nobody waited at any of them.
+    let wakes = try await world.store.write { transaction in
+      var context = context
+      for _ in 0..<Limits.idlePushTokensPerClientMax {
+        let request = PushTokenRequest(apnsEnvironment: "development", clientID: "watcher")
+        _ = try Service().write(.tokensCreate(request), in: transaction, context: &context)
+      }
+      return context.wakes
+    }
+    #expect(wakes.ended == [String(target.dropFirst("/push/1/".count))])
+    world.front.wake(wakes)
+    #expect(try await parked.status == 404)
+    #expect(try await world.send("GET", target).status == 404)
+  }
+
+  @Test func aTokenWithAPollIsNotCrowdedOutByItsClientsOthers() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let target = try await world.makePushTarget()
+    async let parked = world.send("GET", target)
+    try await world.untilParked(1)
+    for _ in 0...Limits.idlePushTokensPerClientMax * 2 { _ = try await world.makePushTarget() }
+    try await touch(world)
+    #expect(try await parked.text.contains("Trips"))
   }
 
   @Test func furtherPollsOfOneTokenEndTheOldest() async throws {
@@ -265,23 +328,6 @@ import VirgaWire
     let world = try await FrontWorld()
     #expect(try await world.send("GET", "/push/1/none").status == 404)
     #expect(try await world.send("GET", "/push/1/%F0%9F%98%80").status == 404)
-  }
-
-  @Test func noWakeIsMissedBetweenLookingAndParking() async {
-    let table = PollTable(seconds: .seconds(50))
-    let poll = table.begin("t")
-    poll.arm()
-    table.wake("t")
-    #expect(await poll.wait() == .woken)
-    poll.arm()
-    table.wake("t")
-    for _ in 0...51 { table.tick() }
-    #expect(await poll.wait() == .over)
-    table.wake("t")
-    poll.arm()
-    #expect(await poll.wait() == .over)
-    table.end(poll)
-    #expect(table.count == 0)
   }
 }
 

@@ -12,6 +12,7 @@ import VirgaWire
 /// Ten thousand clients that wait for a notification, each on a connection of its own.
 @Suite(.timeLimit(.minutes(5)), .serialized) struct ParkedPollTests {
   private static let polls = 10_000
+  private static let tokensPerUser = 100
   /// What one parked poll may cost in a build without optimisation, both ends of its connection and its client included.
   private static let bytesPerPollMax = 24_576
 
@@ -42,7 +43,7 @@ import VirgaWire
       try await world.front.store.write { try Accounts().add(device, in: $0) }
       let session = world.front.authenticator.makeSession(account: device.account, device: device.id).token
       var own: [String] = []
-      for token in 0..<Limits.pushTokensPerUserMax {
+      for token in 0..<Self.tokensPerUser {
         let request = PushTokenRequest(apnsEnvironment: "development", clientID: "c\(token)")
         guard case .pushToken(let reply) = try await world.call(.tokensCreate(request), session: session) else {
           continue
@@ -59,7 +60,7 @@ import VirgaWire
   }
 
   @Test func tenThousandClientsWaitAndThoseConcernedAreTold() async throws {
-    let perUser = Limits.pushTokensPerUserMax * PollTable.pollsPerTokenMax
+    let perUser = Self.tokensPerUser * PollTable.pollsPerTokenMax
     // Tests that run beside this one hold some thousands, too.
     let files = Self.raiseFileLimit(to: Self.polls * 2 + 5_000)
     let users = Self.polls / perUser
@@ -150,6 +151,7 @@ import VirgaWire
       for kind in ["met", "fet"] where text.contains("\"\(kind)\"") { kinds.insert(kind) }
     }
     #expect(kinds == ["met", "fet"])
+    await world.front.removeDelivered()
     #expect(world.waiting(token) == 0)
   }
 }

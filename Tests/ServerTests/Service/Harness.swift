@@ -10,6 +10,9 @@ final class Harness {
   var now = Timestamp(milliseconds: 1_700_000_000_000)
   var random = SplitMix64(seed: 1)
   var wakes: Set<String> = []
+  /// The push tokens that ended with the last call.
+  var ended: [String] = []
+  var isAwaited: @Sendable (String) -> Bool = { _ in false }
   var cipher: (any FieldCipher)?
   var tokenCipher: (any FieldCipher)?
   var service = Service()
@@ -64,6 +67,7 @@ final class Harness {
       urls: TestURLs()
     )
     context.clientID = caller.clientID
+    context.isAwaited = isAwaited
     context.cipher = cipher
     context.tokenCipher = tokenCipher
     context.wantsExtensions = wishes.extensions
@@ -81,15 +85,16 @@ final class Harness {
         prepared = .recordsModify(request)
       }
     }
-    let (reply, wakes): (Reply, Set<String>)
+    let (reply, wakes): (Reply, Wakes)
     do { (reply, wakes) = try perform(prepared, context) } catch is PreparationFailed {
       (reply, wakes) = try perform(call, plain)
     }
-    self.wakes = wakes
+    self.wakes = wakes.tokens
+    ended = wakes.ended
     return reply
   }
 
-  private func perform(_ call: Call, _ start: CallContext) throws -> (Reply, Set<String>) {
+  private func perform(_ call: Call, _ start: CallContext) throws -> (Reply, Wakes) {
     let service = service
     return try write { transaction in
       var context = start

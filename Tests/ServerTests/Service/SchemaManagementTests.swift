@@ -31,7 +31,7 @@ import VirgaWire
       var context = start
       return (try body(transaction, &context), context.wakes)
     }
-    harness.wakes = wakes
+    harness.wakes = wakes.tokens
     return report
   }
 

@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import VirgaModel
 import VirgaServer
@@ -30,7 +31,7 @@ import VirgaWire
   private func take(_ harness: Harness, _ token: String) throws -> [String] {
     let rows = try harness.write { transaction in
       let rows = try transaction.notifications(for: token, limit: .max)
-      try transaction.removeNotifications(rows.map(\.id))
+      try transaction.removeNotifications(rows.map(\.id), of: token)
       return rows
     }
     return rows.map { String(decoding: $0.payload, as: UTF8.self) }
@@ -227,12 +228,31 @@ import VirgaWire
     #expect(try harness.call(.subscriptionsList) == .subscriptions([]))
   }
 
+  @Test(arguments: [Limits.pushTokensPerUserMax - 1, Limits.pushTokensPerUserMax, Limits.pushTokensPerUserMax + 1])
+  func aUserHasAThousandTokensAndTheOldestThatNobodyWaitsAtGoes(count: Int) throws {
+    let harness = Harness()
+    _ = try modify(harness, .create, Subscription(id: "all", kind: .database))
+    // The oldest is polled, the second oldest is not.
+    var tokens: [String] = []
+    let awaited = Mutex<Set<String>>([])
+    harness.isAwaited = { token in awaited.withLock { $0.contains(token) } }
+    for number in 0..<count {
+      harness.now = harness.now + .seconds(1)
+      tokens.append(try token(harness, as: Harness.Caller("_alice", device: DeviceID("device\(number % 30)"))))
+      if number != 1 { awaited.withLock { _ = $0.insert(tokens[number]) } }
+    }
+    let gone = count > Limits.pushTokensPerUserMax ? [tokens[1]] : []
+    #expect(harness.ended == gone)
+    try harness.makeZone("A", as: Harness.Caller("_alice"))
+    #expect(harness.wakes == Set(tokens).subtracting(gone))
+  }
+
   @Test func tokensOfAClientDoNotPileUp() throws {
     let harness = Harness()
     _ = try modify(harness, .create, Subscription(id: "all", kind: .database))
     let laptop = try token(harness, as: Harness.Caller("_alice", device: "laptop"))
     var tokens: [String] = []
-    for _ in 0...Limits.pushTokensPerClientMax {
+    for _ in 0...Limits.idlePushTokensPerClientMax {
       harness.now = harness.now + .seconds(1)
       tokens.append(try token(harness, as: .alice))
     }

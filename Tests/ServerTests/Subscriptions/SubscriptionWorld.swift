@@ -30,7 +30,7 @@ extension Harness {
   func take(_ queue: String) throws -> [Push] {
     let payloads = try write { transaction in
       let rows = try transaction.notifications(for: queue, limit: .max)
-      try transaction.removeNotifications(rows.map(\.id))
+      try transaction.removeNotifications(rows.map(\.id), of: queue)
       return rows.map(\.payload)
     }
     return try payloads.map(Push.init)
