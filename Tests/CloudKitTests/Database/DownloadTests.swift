@@ -215,7 +215,7 @@ struct DownloadTests {
     #expect(failure == expected)
     isBusy.value = false
     let page = try await service.zoneChanges(in: recordID.zoneID.model, since: nil)
-    #expect(page.modifications.map(\.record.recordID) == [recordID])
+    #expect(page.fetched.map(\.recordID) == [recordID])
   }
 
   @Test func assetThatCannotFitIsNotBegun() async throws {
@@ -259,7 +259,7 @@ struct DownloadTests {
     let service = SyncService(database, subscriptionID: nil)
     #expect(await code { _ = try await service.zoneChanges(in: recordID.zoneID.model, since: nil) } == .internalError)
     let page = try await service.zoneChanges(in: recordID.zoneID.model, since: nil)
-    #expect((page.modifications.first?.record["file"] as? CKAsset)?.fileURL != nil)
+    #expect((page.fetched.first?["file"] as? CKAsset)?.fileURL != nil)
   }
 
   @Test func sameBytesFetchedTwiceAtOnceArriveTwice() async throws {
