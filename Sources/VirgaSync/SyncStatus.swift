@@ -53,7 +53,7 @@ extension SyncMachine {
       pendingZoneChanges: state.zones.count, hasUntrackedChanges: state.hasUntrackedChanges,
       lastFetch: schedule.fetch.lastSuccess, lastSend: schedule.send.lastSuccess,
       fetchFailure: schedule.fetch.lastFailure, sendFailure: schedule.send.lastFailure,
-      failedRecords: state.troubles.filter { !$0.value.isDropped }
+      failedRecords: state.failedAttempts.filter { !$0.value.isDropped }
         .map { SyncStatus.Failure(failure: $0.value.failure, record: $0.key) },
       nextSend: isAutomatic && hasChangesToSend ? schedule.send.start : nil, nextFetch: schedule.fetch.start,
       recordsFetched: progress.recordsFetched, recordsSent: progress.recordsSent,

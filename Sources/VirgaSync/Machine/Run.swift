@@ -87,11 +87,11 @@ extension SyncMachine {
   /// Lets records that were held be tried again: all of them if the app asks, else those whose time has come. One try
   /// may find a conflict, and a second one send what the app made of it.
   private mutating func releaseHeld(all: Bool) {
-    for (record, trouble) in state.troubles.map({ ($0.key, $0.value) }) {
-      state.troubles[record]?.isHeldForRun = false
-      guard let time = trouble.heldUntil, all || time <= now else { continue }
-      state.troubles[record]?.heldUntil = nil
-      state.troubles[record]?.count = min(trouble.count, policy.attemptsPerItemMax - 2)
+    for (record, attempts) in state.failedAttempts.map({ ($0.key, $0.value) }) {
+      state.failedAttempts[record]?.isHeldForRun = false
+      guard let time = attempts.heldUntil, all || time <= now else { continue }
+      state.failedAttempts[record]?.heldUntil = nil
+      state.failedAttempts[record]?.count = min(attempts.count, policy.attemptsPerItemMax - 2)
     }
   }
 
@@ -113,7 +113,7 @@ extension SyncMachine {
   }
 
   private mutating func scheduleAfterSend(_ ended: Run, _ work: SendRun) {
-    forgetTroubles()
+    forgetFailedAttempts()
     let hasUntracked = state.hasUntrackedChanges && work.context.scope == .all
     let pendingInScope =
       state.records.entries.contains { work.context.scope.contains(record: $0.key) }
@@ -133,7 +133,7 @@ extension SyncMachine {
       schedule.send.succeed(at: now)
     }
     guard isAutomatic else { return }
-    let held = state.troubles.compactMap { isWaitedFor($0.key) ? $0.value.heldUntil : nil }.min()
+    let held = state.failedAttempts.compactMap { isWaitedFor($0.key) ? $0.value.heldUntil : nil }.min()
     if let held { schedule.send.request(at: held) }
     if work.isManual {
       // What the call left out is sent by the schedule like any other addition.
@@ -146,7 +146,7 @@ extension SyncMachine {
   private func hasLeftOut(_ work: SendRun) -> Bool {
     work.failures.contains { item in
       switch item.key {
-      case .record(let record): isWaitedFor(record) && state.troubles[record]?.heldUntil == nil
+      case .record(let record): isWaitedFor(record) && state.failedAttempts[record]?.heldUntil == nil
       case .zone(let zone): state.zones.contains(zone)
       }
     }
@@ -156,14 +156,14 @@ extension SyncMachine {
   private func isWaitedFor(_ record: RecordID) -> Bool { state.records.contains(record) || state.hasUntrackedChanges }
 
   /// Forgets what the app took back, and the oldest beyond a bound of what is not waited for.
-  private mutating func forgetTroubles() {
-    for (record, trouble) in state.troubles.map({ ($0.key, $0.value) }) where trouble.isDropped {
-      state.troubles[record] = nil
+  private mutating func forgetFailedAttempts() {
+    for (record, attempts) in state.failedAttempts.map({ ($0.key, $0.value) }) where attempts.isDropped {
+      state.failedAttempts[record] = nil
     }
-    let excess = state.troubles.count - policy.troubledRecordsMax
+    let excess = state.failedAttempts.count - policy.failedRecordsMax
     guard excess > 0 else { return }
-    let unlisted = state.troubles.map(\.key).filter { !state.records.contains($0) }
-    for record in unlisted.prefix(excess) { state.troubles[record] = nil }
+    let unlisted = state.failedAttempts.map(\.key).filter { !state.records.contains($0) }
+    for record in unlisted.prefix(excess) { state.failedAttempts[record] = nil }
   }
 
   private mutating func scheduleAfterFetch(_ ended: Run, _ work: FetchRun) {

@@ -52,7 +52,7 @@ extension SyncMachine {
     } else {
       // A batch of which nothing may be sent now would be given again and again.
       let failure = batch.records.lazy.filter { !work.leavesOut($0) }
-        .compactMap { [state] in state.troubles[$0]?.failure }.first
+        .compactMap { [state] in state.failedAttempts[$0]?.failure }.first
       updateSend {
         $0.close()
         $0.itemFailure = $0.itemFailure ?? failure
@@ -64,8 +64,8 @@ extension SyncMachine {
   private func withoutLeftOut(_ batch: BatchPart, _ work: SendRun) -> BatchPart {
     func isHeld(_ record: RecordID) -> Bool {
       if work.leavesOut(record) { return true }
-      guard let trouble = state.troubles[record] else { return false }
-      return trouble.isHeldForRun || (trouble.heldUntil.map { $0 > now } ?? false)
+      guard let attempts = state.failedAttempts[record] else { return false }
+      return attempts.isHeldForRun || (attempts.heldUntil.map { $0 > now } ?? false)
     }
     guard batch.isAtomic else { return batch.filtered { !isHeld($0) } }
     let zones = Set(batch.records.filter(isHeld).map(\.zone))
@@ -168,7 +168,7 @@ extension SyncMachine {
   private mutating func settle(_ outcome: ItemOutcome) {
     guard case .send(let work)? = run?.work else { return }
     guard let failure = outcome.failure else {
-      state.troubles[outcome.record] = nil
+      state.failedAttempts[outcome.record] = nil
       progress.recordsSent += 1
       state.records.settle(outcome.record, askedAt: work.recordsAskedAt)
       updateSend { $0.settledCount += 1 }
@@ -188,7 +188,7 @@ extension SyncMachine {
     state.records.settle(outcome.record, askedAt: work.recordsAskedAt)
     updateSend { $0.settledCount += 1 }
     if failure.kind == .collateral { return }
-    let count = noteTrouble(outcome.record, failure) { $0.count += 1 }.count
+    let count = noteFailedAttempt(outcome.record, failure) { $0.count += 1 }.count
     // From here on the app adds it again, if it does, without making progress with it.
     if count >= policy.attemptsPerItemMax { hold(outcome.record, failure) }
   }
@@ -196,24 +196,24 @@ extension SyncMachine {
   /// Keeps a record out of requests for a while, and puts it behind the others so that it does not stand in their way.
   private mutating func hold(_ record: RecordID, _ failure: SyncFailure) {
     let (now, jitter, policy) = (now, jitter, policy)
-    noteTrouble(record, failure) { trouble in
-      trouble.holds += 1
-      trouble.isHeldForRun = true
-      trouble.heldUntil =
-        now + policy.wait(afterFailures: trouble.holds, retryAfter: failure.retryAfter, jitter: jitter)
+    noteFailedAttempt(record, failure) { attempts in
+      attempts.holds += 1
+      attempts.isHeldForRun = true
+      attempts.heldUntil =
+        now + policy.wait(afterFailures: attempts.holds, retryAfter: failure.retryAfter, jitter: jitter)
     }
     state.records.moveToEnd(record)
   }
 
   @discardableResult
-  private mutating func noteTrouble(
-    _ record: RecordID, _ failure: SyncFailure, _ change: (inout Trouble) -> Void
-  ) -> Trouble {
-    var trouble = state.troubles[record] ?? Trouble(failure)
-    trouble.failure = failure
-    trouble.isDropped = false
-    change(&trouble)
-    state.troubles[record] = trouble
-    return trouble
+  private mutating func noteFailedAttempt(
+    _ record: RecordID, _ failure: SyncFailure, _ change: (inout FailedAttempts) -> Void
+  ) -> FailedAttempts {
+    var attempts = state.failedAttempts[record] ?? FailedAttempts(failure)
+    attempts.failure = failure
+    attempts.isDropped = false
+    change(&attempts)
+    state.failedAttempts[record] = attempts
+    return attempts
   }
 }

@@ -91,7 +91,7 @@ package struct SyncMachine: Sendable {
       for change in zones { state.zones.add(change.kind, change.zone) }
       for change in records {
         state.records.add(change.kind, change.record)
-        state.troubles[change.record]?.isDropped = false
+        state.failedAttempts[change.record]?.isDropped = false
         if change.kind == .save { noteFeedless(change.record.zone) }
       }
       if !zones.isEmpty || !records.isEmpty { noteAddition() }
@@ -99,7 +99,7 @@ package struct SyncMachine: Sendable {
       for change in zones { state.zones.remove(change.kind, change.zone) }
       for change in records {
         state.records.remove(change.kind, change.record)
-        if !state.records.contains(change.record) { dropTrouble(change.record) }
+        if !state.records.contains(change.record) { dropFailedAttempts(change.record) }
       }
       noteStateChange()
       forgetSendFailureIfNothingWaits()
@@ -270,8 +270,12 @@ package struct SyncMachine: Sendable {
 
   /// Forgets a failure that the app has settled by taking its change back; while records are sent, at the end of that:
   /// one that is forgotten meanwhile, and added again, might be tried again and again.
-  private mutating func dropTrouble(_ record: RecordID) {
-    if case .send? = run?.work { state.troubles[record]?.isDropped = true } else { state.troubles[record] = nil }
+  private mutating func dropFailedAttempts(_ record: RecordID) {
+    if case .send? = run?.work {
+      state.failedAttempts[record]?.isDropped = true
+    } else {
+      state.failedAttempts[record] = nil
+    }
   }
 
   var hasChangesToSend: Bool { !state.zones.isEmpty || !state.records.isEmpty || state.hasUntrackedChanges }

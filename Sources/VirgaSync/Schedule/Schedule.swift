@@ -3,7 +3,7 @@ import VirgaModel
 /// When what is due next, and what must not happen before when.
 struct Schedule: Sendable {
   /// The due times of one kind of run.
-  struct Lane: Sendable {
+  struct RunTimer: Sendable {
     var due: Timestamp?
     /// Set by failures: nothing is due before both. One is our own choice, the other what the service asked for.
     var backoffEnd: Timestamp?
@@ -40,8 +40,8 @@ struct Schedule: Sendable {
     }
   }
 
-  var send = Lane()
-  var fetch = Lane()
+  var send = RunTimer()
+  var fetch = RunTimer()
   /// When the app is told of the state, if it changed.
   var report: Timestamp?
   /// The distance that requests keep, and until when.

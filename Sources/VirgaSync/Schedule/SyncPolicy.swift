@@ -38,7 +38,7 @@ package struct SyncPolicy: Sendable {
   /// Failures of one record or zone, each after the app added it again, before it has to wait for a later run.
   package var attemptsPerItemMax = 5
   /// Records whose last failure is remembered after a run, besides those that wait to be sent.
-  package var troubledRecordsMax = 1_000
+  package var failedRecordsMax = 1_000
   /// Zone changes in one request.
   package var itemsPerRequestMax = Limits.operationsPerRequestMax
 

@@ -22,7 +22,7 @@ package struct SyncState: Sendable {
   /// Zones whose token had expired and that are not yet read to their end again.
   package internal(set) var rereadZones: Set<ZoneID> = []
   /// Records whose last attempt failed, oldest first.
-  var troubles = OrderedTable<RecordID, Trouble>()
+  var failedAttempts = OrderedTable<RecordID, FailedAttempts>()
 
   package init() {}
 
@@ -59,7 +59,9 @@ package struct SyncState: Sendable {
     unfetchedZones.removeAll { $0 == zone }
     keylessZones.removeAll { $0 == zone }
     // Its records are gone with it, but for those that are still to be sent.
-    for record in troubles.map(\.key) where record.zone == zone && !records.contains(record) { troubles[record] = nil }
+    for record in failedAttempts.map(\.key) where record.zone == zone && !records.contains(record) {
+      failedAttempts[record] = nil
+    }
   }
 }
 
@@ -133,7 +135,7 @@ extension SyncState: Codable {
       var failure = SyncFailure(SyncFailure.Kind(rawValue: entry.kind) ?? .final)
       failure.retryAfter = entry.retryAfterMilliseconds.map { .milliseconds($0) }
       failure.note = entry.note
-      troubles[entry.record] = Trouble(failure)
+      failedAttempts[entry.record] = FailedAttempts(failure)
     }
   }
 
@@ -179,10 +181,10 @@ extension SyncState: Codable {
   }
 
   private func encodeFailures(into values: inout KeyedEncodingContainer<Key>) throws {
-    var failures = troubles.filter { !$0.value.isDropped }.map { trouble in
-      let failure = trouble.value.failure
+    var failures = failedAttempts.filter { !$0.value.isDropped }.map { attempts in
+      let failure = attempts.value.failure
       return Failure(
-        record: trouble.key, kind: failure.kind.rawValue,
+        record: attempts.key, kind: failure.kind.rawValue,
         retryAfterMilliseconds: failure.retryAfter?.wholeMilliseconds,
         note: failure.note.map { .init(code: $0.code, text: String($0.text.prefix(Self.noteLengthMax))) })
     }

@@ -1,7 +1,7 @@
 import VirgaModel
 
 /// What the last attempts with one record came to.
-struct Trouble: Sendable {
+struct FailedAttempts: Sendable {
   /// Failures since it was last saved.
   var count = 0
   var failure: SyncFailure
