@@ -41,6 +41,9 @@ public final class ConflictMerger: Sendable {
     self.attemptsMax = attemptsMax
   }
 
+  /// Makes a merger that follows a policy.
+  /// - Parameter device: Names this device, in journals and in records that keep a losing side.
+  /// - Parameter attemptsMax: How often one record is merged and saved again before its conflict is handed to the app.
   public convenience init(policy: MergePolicy, device: String, attemptsMax: Int = 8) {
     self.init(policies: MergePolicies(default: policy), device: device, attemptsMax: attemptsMax)
   }

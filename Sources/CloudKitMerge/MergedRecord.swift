@@ -15,7 +15,9 @@ public struct MergedRecord: Sendable {
   /// What was decided, what was discarded, and what somebody has to answer: note it in a `ConflictJournal`.
   public let outcome: MergeOutcome
 
+  /// What somebody has to answer; nil if nothing is open.
   public var question: MergeQuestion? { outcome.question }
+  /// What was decided where both sides differed, in the order of the policy.
   public var decisions: [MergeDecision] { outcome.decisions }
 
   /// What a `CKSyncEngine` has to send now.

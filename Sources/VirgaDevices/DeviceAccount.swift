@@ -17,23 +17,28 @@ public struct DeviceAccount: Sendable {
     public var name: String
     /// The beginning of its key's digest, for people to compare.
     public var fingerprint: String
+    /// When the device came into the account, by the server's clock.
     public var enrolled: Date
+    /// Whether it is the device that asks.
     public var isThisDevice: Bool
   }
 
   /// What the server knows of the account.
   public struct Description: Hashable, Sendable {
+    /// The account's identifier on the server.
     public var account: String
     /// In the order in which they came.
     public var devices: [Device]
     /// The server's clock when it answered; `nil` from servers that do not tell it.
     public var serverTime: Date?
 
+    /// The device that asks, among the others; nil if it was removed meanwhile.
     public var thisDevice: Device? { devices.first(where: \.isThisDevice) }
   }
 
   /// A device that uses a code of this one's.
   public struct Candidate: Hashable, Sendable {
+    /// What the other device calls itself.
     public var name: String
     /// The other device shows the same, unless somebody stands between the two.
     public var fingerprint: String

@@ -4,6 +4,7 @@ import VirgaCloudKit
 
 /// Why something with the account of a device failed.
 public struct DeviceAccountError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What kind of failure it is. Apps act on this.
   public enum Code: Hashable, Sendable {
     /// The code is wrong, used or too old.
     case wrongCode
@@ -27,6 +28,7 @@ public struct DeviceAccountError: Error, Hashable, Sendable, CustomStringConvert
     case other
   }
 
+  /// What kind of failure it is.
   public var code: Code
   /// For people, in English.
   public var message: String

@@ -5,16 +5,20 @@ import CSQLite
 /// A connection takes no locks of its own: use it, and all that comes from it, on one thread at a time (in an actor, or
 /// inside a `Mutex`). Another thread or process opens another connection.
 public final class Connection {
+  /// What a connection may do with its file.
   public enum Access: Hashable, Sendable {
+    /// Reads a file, also while others write it.
     case readOnly
     /// Reads a file that nobody changes while it is open, and makes no file beside it: for a medium that cannot be
     /// written. What is in a write-ahead log beside the file is not seen.
     case immutable
+    /// Reads and writes a file that is there.
     case readWrite
     /// Creates the file if it is missing.
     case readWriteCreate
   }
 
+  /// When a transaction takes the write lock.
   public enum TransactionKind: Hashable, Sendable {
     /// Takes the write lock at once. The right kind for anything that writes: a transaction that starts by reading and
     /// then writes fails, however long the timeout, if another one wrote in between.
@@ -142,6 +146,7 @@ public final class Connection {
 
   // MARK: Transactions
 
+  /// Whether a transaction is open on this connection.
   public var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
   /// Runs `body` in a transaction: all it writes is kept, or nothing if it throws. Within a transaction it becomes a

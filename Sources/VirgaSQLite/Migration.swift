@@ -5,6 +5,9 @@ public struct Migration: Sendable {
   /// A script without `BEGIN` and `COMMIT`.
   public var script: String
 
+  /// Makes a step to a version of the schema.
+  /// - Parameter number: The version that it leads to, from 1, without gaps.
+  /// - Parameter script: SQL, run in one transaction.
   public init(_ number: Int, _ script: String) {
     self.number = number
     self.script = script

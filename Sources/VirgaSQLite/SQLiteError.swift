@@ -14,6 +14,7 @@ public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible, C
     case notADatabase
     /// The file, or the connection, cannot be written.
     case readOnly
+    /// The file cannot be opened.
     case cannotOpen
     /// A `UNIQUE`, `NOT NULL`, `CHECK` or foreign key rule was broken.
     case constraint
@@ -21,16 +22,20 @@ public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible, C
     case syncFailed
     /// The disk failed to read or write.
     case ioFailed
+    /// Something else; see the code and the message.
     case other
   }
 
+  /// What kind of failure it is.
   public var condition: Condition
   /// SQLite's extended result code.
   public var code: Int32
+  /// What SQLite says.
   public var message: String
   /// The statement, without its values.
   public var sql: String?
 
+  /// Makes an error, as a test of an app needs one.
   public init(condition: Condition, code: Int32, message: String, sql: String? = nil) {
     self.condition = condition
     self.code = code

@@ -21,14 +21,17 @@ public final class Statement {
 
   // MARK: Parameters
 
+  /// Sets the parameter of that number, from 1, to an integer.
   public func bind(_ index: Int, _ value: Int64) throws(SQLiteError) {
     try check(sqlite3_bind_int64(handle, Int32(index), value))
   }
 
+  /// Sets the parameter of that number, from 1, to a floating-point number.
   public func bind(_ index: Int, _ value: Double) throws(SQLiteError) {
     try check(sqlite3_bind_double(handle, Int32(index), value))
   }
 
+  /// Sets the parameter of that number, from 1, to a text, which is copied.
   public func bind(_ index: Int, _ value: String) throws(SQLiteError) {
     var value = value
     let code = value.withUTF8 { bytes in
@@ -41,6 +44,7 @@ public final class Statement {
     try check(code)
   }
 
+  /// Sets the parameter of that number, from 1, to bytes, which are copied.
   public func bind(_ index: Int, _ value: [UInt8]) throws(SQLiteError) {
     let code = value.withUnsafeBytes { bytes in
       bytes.isEmpty
@@ -50,10 +54,12 @@ public final class Statement {
     try check(code)
   }
 
+  /// Sets the parameter of that number, from 1, to NULL.
   public func bindNull(_ index: Int) throws(SQLiteError) {
     try check(sqlite3_bind_null(handle, Int32(index)))
   }
 
+  /// Sets the parameter of that number, from 1, to a text, or to NULL for `nil`.
   public func bind(_ index: Int, _ value: String?) throws(SQLiteError) {
     if let value { try bind(index, value) } else { try bindNull(index) }
   }

@@ -6,10 +6,15 @@ package import VirgaModel
 
 /// Whether the device has an account.
 public enum CKAccountStatus: Int, Sendable {
+  /// Asking failed; only the completion handler is given this.
   case couldNotDetermine = 0
+  /// There is an account, or the first request makes one.
   case available = 1
+  /// An account is not allowed here. Never the case on Linux.
   case restricted = 2
+  /// The server refuses an account, or has removed this device from it.
   case noAccount = 3
+  /// There is an account that cannot be used now.
   case temporarilyUnavailable = 4
 }
 
@@ -20,13 +25,18 @@ public enum CKAccountStatus: Int, Sendable {
 public final class CKContainer: NSObject, Sendable {
   private let id: ContainerID
   package let service: Service
+  /// The user's own data. Only they see it, and whom they share with.
   public let privateCloudDatabase: CKDatabase
+  /// Data for everybody who uses the app. Roles of the schema say who may do what.
   public let publicCloudDatabase: CKDatabase
+  /// The zones that others share with the user. Each is in the database of its owner, and named here by them.
   public let sharedCloudDatabase: CKDatabase
 
   /// The container that belongs to this program.
   public class func `default`() -> CKContainer { Process.defaultContainer }
 
+  /// The container of that identifier, such as `iCloud.com.example.Diary`. Asks nobody: the first call finds out
+  /// whether it is there.
   public convenience init(identifier containerIdentifier: String) {
     self.init(ContainerID(containerIdentifier), on: Process.service)
   }
@@ -45,8 +55,10 @@ public final class CKContainer: NSObject, Sendable {
     sharedCloudDatabase = database(.shared)
   }
 
+  /// The identifier that the container was made with; never nil.
   public var containerIdentifier: String? { id.rawValue }
 
+  /// The container's database of that scope: the same object each time.
   public func database(with databaseScope: CKDatabase.Scope) -> CKDatabase {
     switch databaseScope {
     case .public: publicCloudDatabase
@@ -75,6 +87,7 @@ public final class CKContainer: NSObject, Sendable {
   /// does not know the device, or the user has to sign in again.
   public func accountStatus() async throws -> CKAccountStatus { service.accountStatus }
 
+  /// `accountStatus()` with a completion handler.
   public func accountStatus(completionHandler: @escaping @Sendable (CKAccountStatus, (any Error)?) -> Void) {
     callBack({ (result: Result<CKAccountStatus, any Error>) in
       switch result {
@@ -89,6 +102,7 @@ public final class CKContainer: NSObject, Sendable {
     CKRecord.ID(user: try await publicCloudDatabase.nameOfUserRecord())
   }
 
+  /// `userRecordID()` with a completion handler.
   public func fetchUserRecordID(completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void) {
     callBack(completionHandler) { try await self.userRecordID() }
   }

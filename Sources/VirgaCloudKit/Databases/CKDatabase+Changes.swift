@@ -6,11 +6,13 @@ extension CKDatabase {
   public enum DatabaseChange {
     /// Something in the zone changed.
     public struct Modification: Hashable, Sendable {
+      /// The zone in which something changed.
       public let zoneID: CKRecordZone.ID
     }
 
     /// The zone is gone.
     public struct Deletion: Hashable, Sendable {
+      /// Why a zone is gone.
       public enum Reason: Hashable, Sendable {
         /// An app deleted it.
         case deleted
@@ -20,20 +22,28 @@ extension CKDatabase {
         case encryptedDataReset
       }
 
+      /// The zone that is gone, with all its records.
       public let zoneID: CKRecordZone.ID
+      /// Why it is gone; an app must not upload a purged zone again.
       public let reason: Reason
+      /// Whether the user erased the zone's data. The older form of `reason`.
       public var purged: Bool { reason == .purged }
     }
   }
 
   /// What happened to records.
   public enum RecordZoneChange {
+    /// A record was created or changed.
     public struct Modification: Hashable, Sendable {
+      /// The record as it is now. Changes in between are not told apart.
       public let record: CKRecord
     }
 
+    /// A record was deleted. What it held is not known any more.
     public struct Deletion: Hashable, Sendable {
+      /// The identifier of the deleted record.
       public let recordID: CKRecord.ID
+      /// The type that the record had; empty if the service does not say.
       public let recordType: CKRecord.RecordType
     }
   }
@@ -165,6 +175,7 @@ extension CKDatabase {
 
   // MARK: With completion handlers
 
+  /// `databaseChanges(since:resultsLimit:)` with a completion handler.
   @preconcurrency
   public func fetchDatabaseChanges(
     since changeToken: CKServerChangeToken?, resultsLimit: Int? = nil,
@@ -181,6 +192,7 @@ extension CKDatabase {
     callBack(completionHandler) { try await self.databaseChanges(since: changeToken, resultsLimit: resultsLimit) }
   }
 
+  /// `recordZoneChanges(inZoneWith:since:desiredKeys:resultsLimit:)` with a completion handler.
   @preconcurrency
   public func fetchRecordZoneChanges(
     inZoneWith zoneID: CKRecordZone.ID, since changeToken: CKServerChangeToken?,

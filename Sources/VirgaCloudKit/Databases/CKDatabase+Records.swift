@@ -72,6 +72,9 @@ extension CKDatabase {
     return found + found.filter { $0.id == own }.map { (ids[index], $0.result) }
   }
 
+  /// Saves a record if nobody has changed it since it was fetched, and brings the object up to date.
+  /// - Returns: The same object.
+  /// - Throws: `CKError`: `serverRecordChanged` with the records to merge, `zoneNotFound`, `limitExceeded` and others.
   @discardableResult
   public func save(_ record: CKRecord) async throws -> CKRecord {
     try await modifyRecords(saving: [record], deleting: []).saveResults.only(record.recordID)
@@ -104,12 +107,14 @@ extension CKDatabase {
 
   // MARK: With completion handlers
 
+  /// `record(for:)` with a completion handler.
   public func fetch(
     withRecordID recordID: CKRecord.ID, completionHandler: @escaping @Sendable (CKRecord?, (any Error)?) -> Void
   ) {
     callBack(completionHandler) { try await self.record(for: recordID) }
   }
 
+  /// `records(for:desiredKeys:)` with a completion handler.
   @preconcurrency
   public func fetch(
     withRecordIDs recordIDs: [CKRecord.ID], desiredKeys: [CKRecord.FieldKey]? = nil,
@@ -118,6 +123,7 @@ extension CKDatabase {
     callBack(completionHandler) { try await self.records(for: recordIDs, desiredKeys: desiredKeys) }
   }
 
+  /// `save(_:)` with a completion handler. What is saved is how the record stands when this is called.
   public func save(_ record: CKRecord, completionHandler: @escaping @Sendable (CKRecord?, (any Error)?) -> Void) {
     modifyRecords(saving: [record], deleting: []) { result in
       do {
@@ -128,6 +134,7 @@ extension CKDatabase {
     }
   }
 
+  /// `deleteRecord(withID:)` with a completion handler.
   public func delete(
     withRecordID recordID: CKRecord.ID, completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void
   ) {

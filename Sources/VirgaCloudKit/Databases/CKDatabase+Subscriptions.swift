@@ -4,6 +4,8 @@ import VirgaPredicates
 import VirgaWire
 
 extension CKDatabase {
+  /// All subscriptions that the user has in this database, on whatever device they were made. Those that this version
+  /// cannot read are left out.
   public func allSubscriptions() async throws -> [CKSubscription] {
     guard case .subscriptions(let results) = try await perform(.subscriptionsList) else {
       throw CKError.unexpected("subscriptions/list")
@@ -13,10 +15,14 @@ extension CKDatabase {
     }
   }
 
+  /// The subscription of that identifier.
+  /// - Throws: `unknownItem` if there is none.
   public func subscription(for subscriptionID: CKSubscription.ID) async throws -> CKSubscription {
     try await subscriptions(for: [subscriptionID]).only(subscriptionID)
   }
 
+  /// Subscriptions by their identifiers, with a result for each.
+  /// - Throws: Only if nothing could be asked.
   public func subscriptions(
     for ids: [CKSubscription.ID]
   ) async throws -> [CKSubscription.ID: Result<CKSubscription, any Error>] {
@@ -38,12 +44,15 @@ extension CKDatabase {
     try await modifySubscriptions(saving: [subscription], deleting: []).saveResults.only(subscription.subscriptionID)
   }
 
+  /// Deletes a subscription: no pushes come for it any more. One that does not exist counts as deleted.
   @discardableResult
   public func deleteSubscription(withID subscriptionID: CKSubscription.ID) async throws -> CKSubscription.ID {
     try await modifySubscriptions(saving: [], deleting: [subscriptionID]).deleteResults.only(subscriptionID)
     return subscriptionID
   }
 
+  /// Saves and deletes subscriptions, at most 400 in all, with a result for each. They succeed and fail one by one.
+  /// - Throws: Only if nothing was tried, such as `limitExceeded` for the whole.
   public func modifySubscriptions(
     saving subscriptionsToSave: [CKSubscription], deleting subscriptionIDsToDelete: [CKSubscription.ID]
   ) async throws -> (
@@ -100,12 +109,14 @@ extension CKDatabase {
 
   // MARK: With completion handlers
 
+  /// `allSubscriptions()` with a completion handler.
   public func fetchAllSubscriptions(
     completionHandler: @escaping @Sendable ([CKSubscription]?, (any Error)?) -> Void
   ) {
     callBack(completionHandler) { try await self.allSubscriptions() }
   }
 
+  /// `subscription(for:)` with a completion handler.
   @preconcurrency
   public func fetch(
     withSubscriptionID subscriptionID: CKSubscription.ID,
@@ -114,6 +125,7 @@ extension CKDatabase {
     callBack(completionHandler) { try await self.subscription(for: subscriptionID) }
   }
 
+  /// `subscriptions(for:)` with a completion handler.
   @preconcurrency
   public func fetch(
     withSubscriptionIDs subscriptionIDs: [CKSubscription.ID],
@@ -125,12 +137,14 @@ extension CKDatabase {
     callBack(completionHandler) { try await self.subscriptions(for: subscriptionIDs) }
   }
 
+  /// `save(_:)` with a completion handler.
   public func save(
     _ subscription: CKSubscription, completionHandler: @escaping @Sendable (CKSubscription?, (any Error)?) -> Void
   ) {
     callBack(completionHandler) { try await self.save(subscription) }
   }
 
+  /// `deleteSubscription(withID:)` with a completion handler.
   @preconcurrency
   public func delete(
     withSubscriptionID subscriptionID: CKSubscription.ID,
@@ -139,6 +153,7 @@ extension CKDatabase {
     callBack(completionHandler) { try await self.deleteSubscription(withID: subscriptionID) }
   }
 
+  /// `modifySubscriptions(saving:deleting:)` with a completion handler.
   @preconcurrency
   public func modifySubscriptions(
     saving subscriptionsToSave: [CKSubscription], deleting subscriptionIDsToDelete: [CKSubscription.ID],

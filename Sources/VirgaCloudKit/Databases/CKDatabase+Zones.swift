@@ -10,10 +10,14 @@ extension CKDatabase {
     }
   }
 
+  /// The zone of that identifier.
+  /// - Throws: `zoneNotFound` if there is none, `userDeletedZone` if its user erased it.
   public func recordZone(for zoneID: CKRecordZone.ID) async throws -> CKRecordZone {
     try await recordZones(for: [zoneID]).only(zoneID)
   }
 
+  /// Zones by their identifiers, with a result for each.
+  /// - Throws: Only if nothing could be asked.
   public func recordZones(
     for ids: [CKRecordZone.ID]
   ) async throws -> [CKRecordZone.ID: Result<CKRecordZone, any Error>] {
@@ -42,6 +46,8 @@ extension CKDatabase {
     return zoneID
   }
 
+  /// Saves and deletes zones, at most 400 in all, with a result for each. They succeed and fail one by one.
+  /// - Throws: Only if nothing was tried; `badDatabase` for the public database, which has no zones of its own.
   public func modifyRecordZones(
     saving recordZonesToSave: [CKRecordZone], deleting recordZoneIDsToDelete: [CKRecordZone.ID]
   ) async throws -> (
@@ -86,10 +92,12 @@ extension CKDatabase {
 
   // MARK: With completion handlers
 
+  /// `allRecordZones()` with a completion handler.
   public func fetchAllRecordZones(completionHandler: @escaping @Sendable ([CKRecordZone]?, (any Error)?) -> Void) {
     callBack(completionHandler) { try await self.allRecordZones() }
   }
 
+  /// `recordZone(for:)` with a completion handler.
   public func fetch(
     withRecordZoneID zoneID: CKRecordZone.ID,
     completionHandler: @escaping @Sendable (CKRecordZone?, (any Error)?) -> Void
@@ -97,6 +105,7 @@ extension CKDatabase {
     callBack(completionHandler) { try await self.recordZone(for: zoneID) }
   }
 
+  /// `recordZones(for:)` with a completion handler.
   @preconcurrency
   public func fetch(
     withRecordZoneIDs zoneIDs: [CKRecordZone.ID],
@@ -107,12 +116,14 @@ extension CKDatabase {
     callBack(completionHandler) { try await self.recordZones(for: zoneIDs) }
   }
 
+  /// `save(_:)` with a completion handler.
   public func save(
     _ zone: CKRecordZone, completionHandler: @escaping @Sendable (CKRecordZone?, (any Error)?) -> Void
   ) {
     callBack(completionHandler) { try await self.save(zone) }
   }
 
+  /// `deleteRecordZone(withID:)` with a completion handler.
   public func delete(
     withRecordZoneID zoneID: CKRecordZone.ID,
     completionHandler: @escaping @Sendable (CKRecordZone.ID?, (any Error)?) -> Void
@@ -120,6 +131,7 @@ extension CKDatabase {
     callBack(completionHandler) { try await self.deleteRecordZone(withID: zoneID) }
   }
 
+  /// `modifyRecordZones(saving:deleting:)` with a completion handler.
   @preconcurrency
   public func modifyRecordZones(
     saving recordZonesToSave: [CKRecordZone], deleting recordZoneIDsToDelete: [CKRecordZone.ID],

@@ -25,6 +25,7 @@ public final class CKDatabase: NSObject, Sendable {
     }
   }
 
+  /// Whose data this database holds.
   public let databaseScope: Scope
   package let container: ContainerID
   package let service: Service

@@ -82,41 +82,78 @@ extension CKError {
     public static func ~= (match: Self, error: any Error) -> Bool { (error as? CKError)?.code == match }
   }
 
+  /// The client or the service came upon a fault of its own.
   public static var internalError: Code { .internalError }
+  /// Some items failed; `partialErrorsByItemID` says which. Only completion blocks of the old style see it.
   public static var partialFailure: Code { .partialFailure }
+  /// There is no way to the service.
   public static var networkUnavailable: Code { .networkUnavailable }
+  /// The network failed on the way.
   public static var networkFailure: Code { .networkFailure }
+  /// The service knows no such container.
   public static var badContainer: Code { .badContainer }
+  /// The service cannot answer now; try again after `retryAfterSeconds`.
   public static var serviceUnavailable: Code { .serviceUnavailable }
+  /// Too many requests; try again after `retryAfterSeconds`.
   public static var requestRateLimited: Code { .requestRateLimited }
+  /// The app may not use the container.
   public static var missingEntitlement: Code { .missingEntitlement }
+  /// There is no account, or this device was removed from it.
   public static var notAuthenticated: Code { .notAuthenticated }
+  /// The user may not do this.
   public static var permissionFailure: Code { .permissionFailure }
+  /// There is no such record, zone or subscription.
   public static var unknownItem: Code { .unknownItem }
+  /// The request is wrong in itself.
   public static var invalidArguments: Code { .invalidArguments }
+  /// Deprecated; never thrown.
   public static var resultsTruncated: Code { .resultsTruncated }
+  /// The record changed since it was fetched; userInfo has the three records to merge.
   public static var serverRecordChanged: Code { .serverRecordChanged }
+  /// The service refuses the request, as when the schema lacks a field.
   public static var serverRejectedRequest: Code { .serverRejectedRequest }
+  /// The file of an asset is not there.
   public static var assetFileNotFound: Code { .assetFileNotFound }
+  /// The file of an asset changed while it was saved.
   public static var assetFileModified: Code { .assetFileModified }
+  /// This version of the app may no longer use the service.
   public static var incompatibleVersion: Code { .incompatibleVersion }
+  /// Another record has the same value in a unique field.
   public static var constraintViolation: Code { .constraintViolation }
+  /// The task or operation was cancelled.
   public static var operationCancelled: Code { .operationCancelled }
+  /// The change token is too old or of another feed; start again without one.
   public static var changeTokenExpired: Code { .changeTokenExpired }
+  /// Nothing is wrong with this item, but another of its atomic batch failed.
   public static var batchRequestFailed: Code { .batchRequestFailed }
+  /// The zone has too much to do; try again after `retryAfterSeconds`.
   public static var zoneBusy: Code { .zoneBusy }
+  /// The database cannot do this, as a zone in the public one.
   public static var badDatabase: Code { .badDatabase }
+  /// There is no space left in the account.
   public static var quotaExceeded: Code { .quotaExceeded }
+  /// There is no such zone.
   public static var zoneNotFound: Code { .zoneNotFound }
+  /// The request or a record is too large; send less at once.
   public static var limitExceeded: Code { .limitExceeded }
+  /// The user erased the zone in the settings.
   public static var userDeletedZone: Code { .userDeletedZone }
+  /// The share has too many participants.
   public static var tooManyParticipants: Code { .tooManyParticipants }
+  /// The record is shared by another share.
   public static var alreadyShared: Code { .alreadyShared }
+  /// The target of a reference or a parent is missing.
   public static var referenceViolation: Code { .referenceViolation }
+  /// The account is managed, and its manager forbids this.
   public static var managedAccountRestricted: Code { .managedAccountRestricted }
+  /// The participant must prove who they are.
   public static var participantMayNeedVerification: Code { .participantMayNeedVerification }
+  /// The answer was lost: whether the request took effect is unknown.
   public static var serverResponseLost: Code { .serverResponseLost }
+  /// The bytes of an asset cannot be had now.
   public static var assetNotAvailable: Code { .assetNotAvailable }
+  /// The account is there, but cannot be used now.
   public static var accountTemporarilyUnavailable: Code { .accountTemporarilyUnavailable }
+  /// The share has this participant already.
   public static var participantAlreadyInvited: Code { .participantAlreadyInvited }
 }

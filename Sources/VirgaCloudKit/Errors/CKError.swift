@@ -6,9 +6,12 @@ public import Foundation
 /// `NSError` made from one cannot be cast back: keep the value.
 public struct CKError: CustomNSError, Hashable, Error, @unchecked Sendable {
   // Unchecked for userInfo, whose values this module sets: texts, numbers, records and errors, all Sendable.
+  /// What kind of failure it is. Apps act on this.
   public let code: Code
+  /// Particulars by the keys of this module, such as `CKErrorRetryAfterKey`, and a text for people.
   public let userInfo: [String: Any]
 
+  /// Makes an error, as a test of an app needs one.
   public init(_ code: Code, userInfo: [String: Any] = [:]) {
     self.code = code
     self.userInfo = userInfo
@@ -38,6 +41,7 @@ public struct CKError: CustomNSError, Hashable, Error, @unchecked Sendable {
 }
 
 extension CKError {
+  /// What failed, for people. In English; made for a log more than for a dialog.
   public var localizedDescription: String {
     userInfo[NSLocalizedDescriptionKey] as? String ?? "The operation failed (CKError \(code.rawValue), \(code))."
   }
@@ -64,10 +68,17 @@ extension CKError: CustomStringConvertible {
   public var description: String { "CKError \(code.rawValue) (\(code)): \(localizedDescription)" }
 }
 
+/// The domain of the `NSError` that a `CKError` is bridged to.
 public let CKErrorDomain: String = "CKErrorDomain"
+/// Of `partialFailure`: the error of each item, as `[AnyHashable: any Error]`.
 public let CKPartialErrorsByItemIDKey: String = "CKPartialErrors"
+/// Of `serverRecordChanged`: the record as it was before both changes, where the service still has it.
 public let CKRecordChangedErrorAncestorRecordKey: String = "AncestorRecord"
+/// Of `serverRecordChanged`: the record as it is on the service.
 public let CKRecordChangedErrorServerRecordKey: String = "ServerRecord"
+/// Of `serverRecordChanged`: the record that was to be saved.
 public let CKRecordChangedErrorClientRecordKey: String = "ClientRecord"
+/// Seconds to wait before the next try, as an `NSNumber`.
 public let CKErrorRetryAfterKey: String = "CKRetryAfter"
+/// Of `zoneNotFound` and `userDeletedZone`: an `NSNumber` that is true if the user reset their encrypted data.
 public let CKErrorUserDidResetEncryptedDataKey: String = "CKErrorUserDidResetEncryptedData"

@@ -14,11 +14,15 @@ public typealias CLLocationDirection = Double
 
 /// A place on Earth by its degrees.
 public struct CLLocationCoordinate2D: Sendable {
+  /// Degrees north of the equator, -90...90.
   public var latitude: CLLocationDegrees
+  /// Degrees east of Greenwich, -180...180.
   public var longitude: CLLocationDegrees
 
+  /// The place where the equator meets the meridian of Greenwich.
   public init() { self.init(latitude: 0, longitude: 0) }
 
+  /// Makes a coordinate. Values out of range are kept, and `CLLocationCoordinate2DIsValid` says so.
   public init(latitude: CLLocationDegrees, longitude: CLLocationDegrees) {
     self.latitude = latitude
     self.longitude = longitude
@@ -35,15 +39,22 @@ public func CLLocationCoordinate2DIsValid(_ coordinate: CLLocationCoordinate2D) 
 /// Linux has no Core Location. This class has the name and the members of Apple's, so that code which stores places
 /// compiles; it does not find out where the device is. See `docs/decisions/locations.md`.
 public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
+  /// Where the place is.
   public let coordinate: CLLocationCoordinate2D
   /// Metres above the sea.
   public let altitude: CLLocationDistance
+  /// Radius of uncertainty in metres; negative if the coordinate is invalid.
   public let horizontalAccuracy: CLLocationAccuracy
+  /// Uncertainty of the altitude in metres; zero or negative if the altitude is invalid.
   public let verticalAccuracy: CLLocationAccuracy
+  /// Direction of travel in degrees clockwise from north; negative if unknown.
   public let course: CLLocationDirection
+  /// Metres per second; negative if unknown.
   public let speed: CLLocationSpeed
+  /// When the place was determined.
   public let timestamp: Date
 
+  /// Makes a place with all that is known of it.
   public init(
     coordinate: CLLocationCoordinate2D, altitude: CLLocationDistance, horizontalAccuracy: CLLocationAccuracy,
     verticalAccuracy: CLLocationAccuracy, course: CLLocationDirection, speed: CLLocationSpeed, timestamp: Date
@@ -57,6 +68,7 @@ public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
     self.timestamp = timestamp
   }
 
+  /// Makes a place without speed and course.
   public convenience init(
     coordinate: CLLocationCoordinate2D, altitude: CLLocationDistance, horizontalAccuracy: CLLocationAccuracy,
     verticalAccuracy: CLLocationAccuracy, timestamp: Date
@@ -66,6 +78,7 @@ public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
       verticalAccuracy: verticalAccuracy, course: -1, speed: -1, timestamp: timestamp)
   }
 
+  /// Makes a place that is known by its coordinate alone, determined now.
   public convenience init(latitude: CLLocationDegrees, longitude: CLLocationDegrees) {
     self.init(
       coordinate: CLLocationCoordinate2D(latitude: latitude, longitude: longitude), altitude: 0,

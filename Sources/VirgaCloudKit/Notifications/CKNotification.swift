@@ -6,35 +6,60 @@ import VirgaWire
 public class CKNotification: NSObject, CKNotificationFromPush, @unchecked Sendable {
   // Unchecked because the class is not final; everything in it is immutable but `fields` of the query subclass, which
   // holds plain values of a property list.
+  /// Names a push.
   public typealias ID = CKNotificationID
 
+  /// Which kind of subscription a push is from.
   public enum NotificationType: Int, Sendable {
+    /// Records that match a query changed: a `CKQueryNotification`.
     case query = 1
+    /// A zone changed: a `CKRecordZoneNotification`.
     case recordZone = 2
+    /// Pushes were marked as read on another device. The service sends none.
     case readNotification = 3
+    /// Some zone of a database changed: a `CKDatabaseNotification`.
     case database = 4
   }
 
+  /// Which kind of subscription the push is from; tells the subclass.
   public let notificationType: NotificationType
+  /// Names this push; nil if the service gave it no name.
   public let notificationID: ID?
+  /// The container in which something changed.
   public let containerIdentifier: String?
+  /// The subscription that the push is for.
   public let subscriptionID: CKSubscription.ID?
+  /// The user whose subscription it is.
   public let subscriptionOwnerUserRecordID: CKRecord.ID?
   /// Whether parts were left out to fit a push; fetch to have them.
   public let isPruned: Bool
+  /// The text to show.
   public let alertBody: String?
+  /// The key of the app's text to show instead of `alertBody`.
   public let alertLocalizationKey: String?
+  /// What fills the placeholders of that text, in order.
   public let alertLocalizationArgs: [String]?
+  /// The key of the app's text for the button that opens it.
   public let alertActionLocalizationKey: String?
+  /// The name of the picture to show while the app starts. Kept, and of no use on Linux.
   public let alertLaunchImage: String?
+  /// The title to show.
   public let title: String?
+  /// The key of the app's title to show instead of `title`.
   public let titleLocalizationKey: String?
+  /// What fills the placeholders of that title, in order.
   public let titleLocalizationArgs: [String]?
+  /// The line to show below the title.
   public let subtitle: String?
+  /// The key of the app's subtitle to show instead of `subtitle`.
   public let subtitleLocalizationKey: String?
+  /// What fills the placeholders of that subtitle, in order.
   public let subtitleLocalizationArgs: [String]?
+  /// The number for the app's icon; nil leaves it as it is.
   public let badge: NSNumber?
+  /// The name of the sound to play.
   public let soundName: String?
+  /// The group of actions that the push offers.
   public let category: String?
   let content: Content
 
@@ -172,9 +197,13 @@ public final class CKNotificationID: NSObject, NSSecureCoding, NSCopying, Sendab
 
 /// Tells that records of a query subscription changed.
 public final class CKQueryNotification: CKNotification, @unchecked Sendable {
+  /// What happened to the record.
   public enum Reason: Int, Sendable {
+    /// The record is new, or came to match.
     case recordCreated = 1
+    /// The record was changed.
     case recordUpdated = 2
+    /// The record was deleted, or ceased to match.
     case recordDeleted = 3
 
     init(_ reason: PushReason) {
@@ -186,20 +215,26 @@ public final class CKQueryNotification: CKNotification, @unchecked Sendable {
     }
   }
 
+  /// What happened to the record.
   public var queryNotificationReason: Reason { content.reason }
   /// The values that the subscription asked for with `desiredKeys`.
   public var recordFields: [String: Any]? { content.fields }
+  /// The record that changed; nil if it was left out to fit the push.
   public var recordID: CKRecord.ID? { content.recordID }
+  /// The database that the record is in.
   public var databaseScope: CKDatabase.Scope { content.scope }
 }
 
 /// Tells that a zone's records changed.
 public final class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
+  /// The zone that changed; nil if it was left out to fit the push.
   public var recordZoneID: CKRecordZone.ID? { content.zoneID }
+  /// The database that the zone is in.
   public var databaseScope: CKDatabase.Scope { content.scope }
 }
 
 /// Tells that some zone of a database changed.
 public final class CKDatabaseNotification: CKNotification, @unchecked Sendable {
+  /// The database in which a zone changed.
   public var databaseScope: CKDatabase.Scope { content.scope }
 }

@@ -22,6 +22,7 @@ public struct CKNotifications: AsyncSequence, Sendable {
 
   public func makeAsyncIterator() -> Iterator { Iterator(service) }
 
+  /// Waits for one push after the other, with a queue of its own on the service.
   public struct Iterator: AsyncIteratorProtocol {
     private let service: SyncService
     private let environment = SyncEnvironment.system

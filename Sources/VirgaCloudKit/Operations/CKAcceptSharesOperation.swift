@@ -4,6 +4,7 @@ import Foundation
 open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
+  /// The shares to accept, as `CKFetchShareMetadataOperation` brought them.
   open var shareMetadatas: [CKShare.Metadata]?
 
   /// Called once for each share.
@@ -18,6 +19,7 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
 
   public override init() { super.init() }
 
+  /// Makes an operation that accepts these shares.
   public convenience init(shareMetadatas: [CKShare.Metadata]) {
     self.init()
     self.shareMetadatas = shareMetadatas

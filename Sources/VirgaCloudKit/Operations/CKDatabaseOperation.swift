@@ -44,6 +44,7 @@ extension CKDatabase {
     try await body(configured(by: CallSettings(configuration, group)))
   }
 
+  /// The same for a body that does not wait.
   @discardableResult
   public func configuredWith<R>(
     configuration: CKOperation.Configuration? = nil, group: CKOperationGroup? = nil, body: (CKDatabase) throws -> R
@@ -69,6 +70,7 @@ extension CKContainer {
     try await body(configured(by: CallSettings(configuration, group)))
   }
 
+  /// The same for a body that does not wait.
   @discardableResult
   public func configuredWith<R>(
     configuration: CKOperation.Configuration? = nil, group: CKOperationGroup? = nil, body: (CKContainer) throws -> R
@@ -81,6 +83,7 @@ extension CKContainer {
   /// None, ever: no operation goes on after its process.
   public func allLongLivedOperationIDs() async throws -> [CKOperation.ID] { [] }
 
+  /// `allLongLivedOperationIDs()` with a completion handler.
   @preconcurrency
   public func fetchAllLongLivedOperationIDs(
     completionHandler: @escaping @Sendable ([CKOperation.ID]?, (any Error)?) -> Void
@@ -91,6 +94,7 @@ extension CKContainer {
   /// nil, always: no operation goes on after its process.
   public func longLivedOperation(for operationID: CKOperation.ID) async throws -> CKOperation? { nil }
 
+  /// `longLivedOperation(for:)` with a completion handler.
   @preconcurrency
   public func fetchLongLivedOperation(
     withID operationID: CKOperation.ID, completionHandler: @escaping @Sendable (CKOperation?, (any Error)?) -> Void

@@ -4,16 +4,19 @@ import Foundation
 open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
+  /// Whom to look for. Only record IDs of users lead to somebody here.
   open var userIdentityLookupInfos: [CKUserIdentity.LookupInfo] = []
 
   /// Called for each who is known.
   open var userIdentityDiscoveredBlock: ((CKUserIdentity, CKUserIdentity.LookupInfo) -> Void)?
+  /// Called once, at the end. Fails only if nothing could be asked.
   open var discoverUserIdentitiesResultBlock: ((Result<Void, any Error>) -> Void)?
   /// The older form of `discoverUserIdentitiesResultBlock`, not called where that is set.
   open var discoverUserIdentitiesCompletionBlock: (((any Error)?) -> Void)?
 
   public override init() { super.init() }
 
+  /// Makes an operation that looks for these people.
   public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {
     self.init()
     self.userIdentityLookupInfos = userIdentityLookupInfos
@@ -45,6 +48,7 @@ open class CKDiscoverAllUserIdentitiesOperation: CKOperation, @unchecked Sendabl
 
   /// Never called.
   open var userIdentityDiscoveredBlock: ((CKUserIdentity) -> Void)?
+  /// Called once, at the end, and always with success: there is no address book.
   open var discoverAllUserIdentitiesResultBlock: ((Result<Void, any Error>) -> Void)?
   /// The older form of `discoverAllUserIdentitiesResultBlock`, not called where that is set.
   open var discoverAllUserIdentitiesCompletionBlock: (((any Error)?) -> Void)?

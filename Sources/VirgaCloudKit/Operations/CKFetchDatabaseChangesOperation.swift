@@ -11,6 +11,7 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
   /// Whether to go on until everything is read.
   open var fetchAllChanges = true
 
+  /// Called for each zone in which something changed.
   open var recordZoneWithIDChangedBlock: ((CKRecordZone.ID) -> Void)?
   /// Called for every deleted zone whose reason has no block of its own below.
   open var recordZoneWithIDWasDeletedBlock: ((CKRecordZone.ID) -> Void)?
@@ -20,6 +21,8 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
   open var recordZoneWithIDWasDeletedDueToUserEncryptedDataResetBlock: ((CKRecordZone.ID) -> Void)?
   /// Called after each page, when the blocks for its zones have returned.
   open var changeTokenUpdatedBlock: ((CKServerChangeToken) -> Void)?
+  /// Called once, at the end, with where to go on from. Fails with `changeTokenExpired` if the reader must start again
+  /// from nil.
   open var fetchDatabaseChangesResultBlock:
     ((Result<(serverChangeToken: CKServerChangeToken, moreComing: Bool), any Error>) -> Void)?
   /// The older form of `fetchDatabaseChangesResultBlock`, not called where that is set.
@@ -27,6 +30,7 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
 
   public override init() { super.init() }
 
+  /// Makes an operation that goes on from a token; nil reads from the beginning.
   public convenience init(previousServerChangeToken: CKServerChangeToken?) {
     self.init()
     self.previousServerChangeToken = previousServerChangeToken

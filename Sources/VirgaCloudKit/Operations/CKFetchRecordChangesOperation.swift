@@ -15,7 +15,9 @@ open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendab
   /// The fields wanted: nil for all, none with an empty array.
   open var desiredKeys: [String]?
 
+  /// Called for each record that was created or changed, with its present state.
   open var recordChangedBlock: ((CKRecord) -> Void)?
+  /// Called for each record that was deleted.
   open var recordWithIDWasDeletedBlock: ((CKRecord.ID) -> Void)?
   /// Told where to go on. Records whose assets cannot be had come as one `partialFailure`.
   open var fetchRecordChangesCompletionBlock: ((CKServerChangeToken?, Data?, (any Error)?) -> Void)?
@@ -27,6 +29,7 @@ open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendab
 
   public override init() { super.init() }
 
+  /// Makes an operation that reads one page of a zone, from a token on; nil reads from the beginning.
   public convenience init(recordZoneID: CKRecordZone.ID, previousServerChangeToken: CKServerChangeToken?) {
     self.init()
     self.recordZoneID = recordZoneID

@@ -3,11 +3,14 @@ public import Foundation
 /// Asks which records of zones have changed.
 open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
+  /// How one zone is read.
   public typealias ZoneConfiguration = CKFetchRecordZoneChangesConfiguration
+  /// The older name for how one zone is read.
   public typealias ZoneOptions = CKFetchRecordZoneChangesOptions
 
   /// The zones to read, one after another; nil reads those that have a configuration.
   open var recordZoneIDs: [CKRecordZone.ID]?
+  /// How zones are read, each by itself. A zone without an entry is read from the beginning.
   open var configurationsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]?
   /// The older form of `configurationsByRecordZoneID`, which counts where that is nil.
   open var optionsByRecordZoneID: [CKRecordZone.ID: ZoneOptions]?
@@ -16,6 +19,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
 
   /// The latest state of a record; a failure if its asset cannot be had.
   open var recordWasChangedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+  /// Called for each record that was deleted, with the type that it had.
   open var recordWithIDWasDeletedBlock: ((CKRecord.ID, CKRecord.RecordType) -> Void)?
   /// Called after each page of a zone but the last: what came before it may be kept with this token.
   open var recordZoneChangeTokensUpdatedBlock: ((CKRecordZone.ID, CKServerChangeToken?, Data?) -> Void)?
@@ -39,6 +43,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
 
   public override init() { super.init() }
 
+  /// Makes an operation that reads these zones, in their order.
   public convenience init(
     recordZoneIDs: [CKRecordZone.ID]? = nil,
     configurationsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]? = nil
@@ -173,6 +178,10 @@ public final class CKFetchRecordZoneChangesConfiguration: NSObject, NSSecureCodi
 
   public override init() {}
 
+  /// Makes a way to read a zone.
+  /// - Parameter previousServerChangeToken: Where the reader stopped; nil reads from the beginning.
+  /// - Parameter resultsLimit: At most this many records a page; nil lets the service choose.
+  /// - Parameter desiredKeys: The fields to fetch; nil for all.
   public convenience init(
     previousServerChangeToken: CKServerChangeToken? = nil, resultsLimit: Int? = nil,
     desiredKeys: [CKRecord.FieldKey]? = nil

@@ -4,6 +4,7 @@ import Foundation
 open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
+  /// The zones to fetch. More than fit into one request are fetched with several.
   open var recordZoneIDs: [CKRecordZone.ID]?
 
   /// Called once for each zone.
@@ -18,6 +19,7 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
 
   public required override init() { super.init() }
 
+  /// Makes an operation that fetches these zones.
   public convenience init(recordZoneIDs zoneIDs: [CKRecordZone.ID]) {
     self.init()
     recordZoneIDs = zoneIDs

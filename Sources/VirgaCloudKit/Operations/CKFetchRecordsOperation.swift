@@ -4,6 +4,7 @@ import Foundation
 open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
+  /// The records to fetch. More than fit into one request are fetched with several.
   open var recordIDs: [CKRecord.ID]?
   /// The fields wanted: nil for all, none with an empty array.
   open var desiredKeys: [CKRecord.FieldKey]?
@@ -24,6 +25,7 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
 
   public required override init() { super.init() }
 
+  /// Makes an operation that fetches these records with all fields.
   public convenience init(recordIDs: [CKRecord.ID]) {
     self.init()
     self.recordIDs = recordIDs

@@ -4,6 +4,7 @@ public import Foundation
 open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
+  /// The addresses of shares.
   open var shareURLs: [URL]?
   /// Whether metadata comes with the root record; zones' shares have none.
   open var shouldFetchRootRecord = false
@@ -22,6 +23,7 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
 
   public override init() { super.init() }
 
+  /// Makes an operation that fetches what these addresses share.
   public convenience init(shareURLs: [URL]) {
     self.init()
     self.shareURLs = shareURLs

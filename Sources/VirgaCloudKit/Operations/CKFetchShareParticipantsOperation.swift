@@ -4,6 +4,7 @@ import Foundation
 open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
+  /// Whom to look up. Only record IDs of users lead to somebody here; others fail with `unknownItem`.
   open var userIdentityLookupInfos: [CKUserIdentity.LookupInfo]?
 
   /// Called once for each who was asked for.
@@ -19,6 +20,7 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
 
   public override init() { super.init() }
 
+  /// Makes an operation that looks these people up.
   public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {
     self.init()
     self.userIdentityLookupInfos = userIdentityLookupInfos

@@ -4,6 +4,7 @@ import Foundation
 open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
+  /// The subscriptions to fetch. More than fit into one request are fetched with several.
   open var subscriptionIDs: [CKSubscription.ID]?
 
   /// Called once for each subscription.
@@ -18,6 +19,7 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
 
   public required override init() { super.init() }
 
+  /// Makes an operation that fetches these subscriptions.
   public convenience init(subscriptionIDs: [CKSubscription.ID]) {
     self.init()
     self.subscriptionIDs = subscriptionIDs

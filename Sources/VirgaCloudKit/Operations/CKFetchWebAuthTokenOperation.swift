@@ -7,12 +7,15 @@ open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendabl
   /// The web page's own token for the container.
   open var apiToken: String?
 
+  /// Called once, at the end, with a web token for the user, or with why there is none.
   open var fetchWebAuthTokenResultBlock: ((Result<String, any Error>) -> Void)?
   /// The older form of `fetchWebAuthTokenResultBlock`, not called where that is set.
   open var fetchWebAuthTokenCompletionBlock: ((String?, (any Error)?) -> Void)?
 
   public override init() { super.init() }
 
+  /// Makes an operation that asks for a web token.
+  /// - Parameter APIToken: The API token of the web app.
   public convenience init(apiToken APIToken: String) {
     self.init()
     apiToken = APIToken

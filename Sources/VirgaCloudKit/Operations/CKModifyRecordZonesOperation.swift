@@ -21,6 +21,7 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
 
   public override init() { super.init() }
 
+  /// Makes an operation that saves and deletes these zones, at most 400 in all.
   public convenience init(recordZonesToSave: [CKRecordZone]? = nil, recordZoneIDsToDelete: [CKRecordZone.ID]? = nil) {
     self.init()
     self.recordZonesToSave = recordZonesToSave

@@ -17,6 +17,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
   /// At most 400 together with `recordIDsToDelete`, and 2 MB without assets. They are sent as they stand when the
   /// operation starts, and brought up to date in place.
   open var recordsToSave: [CKRecord]?
+  /// At most 400 together with `recordsToSave`. One that does not exist counts as deleted.
   open var recordIDsToDelete: [CKRecord.ID]?
   /// Holds for all records but shares, which are always saved as `ifServerRecordUnchanged`.
   open var savePolicy = RecordSavePolicy.ifServerRecordUnchanged
@@ -42,6 +43,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
 
   public override init() { super.init() }
 
+  /// Makes an operation that saves and deletes these records.
   public convenience init(recordsToSave: [CKRecord]? = nil, recordIDsToDelete: [CKRecord.ID]? = nil) {
     self.init()
     self.recordsToSave = recordsToSave

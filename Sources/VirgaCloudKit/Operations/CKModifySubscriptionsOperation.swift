@@ -4,7 +4,9 @@ import Foundation
 open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
+  /// At most 400 together with `subscriptionIDsToDelete`.
   open var subscriptionsToSave: [CKSubscription]?
+  /// Those that do not exist count as deleted.
   open var subscriptionIDsToDelete: [CKSubscription.ID]?
 
   /// Called once for each subscription to save.
@@ -19,6 +21,7 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
 
   public override init() { super.init() }
 
+  /// Makes an operation that saves and deletes these subscriptions.
   public convenience init(
     subscriptionsToSave: [CKSubscription]? = nil, subscriptionIDsToDelete: [CKSubscription.ID]? = nil
   ) {

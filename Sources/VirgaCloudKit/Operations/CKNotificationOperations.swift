@@ -7,6 +7,7 @@ import Foundation
 open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
+  /// Where the reader stopped. Kept, and without effect.
   open var previousServerChangeToken: CKServerChangeToken?
   /// Kept, and without effect.
   open var resultsLimit = 0
@@ -19,6 +20,7 @@ open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable
 
   public override init() { super.init() }
 
+  /// Makes an operation that goes on from a token.
   public convenience init(previousServerChangeToken: CKServerChangeToken?) {
     self.init()
     self.previousServerChangeToken = previousServerChangeToken
@@ -34,11 +36,14 @@ open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable
 open class CKMarkNotificationsReadOperation: CKOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
+  /// The pushes to mark.
   open var notificationIDs: [CKNotification.ID]
+  /// Called once, at the end.
   open var markNotificationsReadCompletionBlock: (([CKNotification.ID]?, (any Error)?) -> Void)?
 
   public convenience override init() { self.init(notificationIDsToMarkRead: []) }
 
+  /// Makes an operation that marks these pushes as read.
   public init(notificationIDsToMarkRead notificationIDs: [CKNotification.ID]) {
     self.notificationIDs = notificationIDs
     super.init()
@@ -56,11 +61,14 @@ open class CKMarkNotificationsReadOperation: CKOperation, @unchecked Sendable {
 open class CKModifyBadgeOperation: CKOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
+  /// The number to set.
   open var badgeValue: Int
+  /// Called once, at the end.
   open var modifyBadgeCompletionBlock: (((any Error)?) -> Void)?
 
   public convenience override init() { self.init(badgeValue: 0) }
 
+  /// Makes an operation that sets the badge's number.
   public init(badgeValue: Int) {
     self.badgeValue = badgeValue
     super.init()

@@ -8,6 +8,7 @@ import Synchronization
 open class CKOperation: Operation, @unchecked Sendable {
   // Unchecked because the class is not final: what changes while it runs is in the mutexes; all else is written before
   // the operation is started, and the queue orders that before the reads.
+  /// Names an operation.
   public typealias ID = String
 
   private enum Phase: Sendable { case waiting, executing, finished }
@@ -17,6 +18,7 @@ open class CKOperation: Operation, @unchecked Sendable {
     var task: Task<Void, Never>?
   }
 
+  /// Names this operation, in logs and among requests. A new UUID for each.
   public let operationID: ID = UUID().uuidString
   /// What the operation is a part of; its default configuration holds where the operation's own says nothing.
   open var group: CKOperationGroup?

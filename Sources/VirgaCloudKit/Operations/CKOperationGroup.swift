@@ -5,13 +5,21 @@ import Synchronization
 public final class CKOperationGroup: NSObject, NSSecureCoding, Sendable {
   /// Roughly how much will travel.
   public enum TransferSize: Int, Sendable {
+    /// Nothing is known of the size.
     case unknown = 0
+    /// Less than a megabyte.
     case kilobytes = 1
+    /// 1 to 10 megabytes.
     case megabytes = 2
+    /// 10 to 100 megabytes.
     case tensOfMegabytes = 3
+    /// 100 megabytes to a gigabyte.
     case hundredsOfMegabytes = 4
+    /// 1 to 10 gigabytes.
     case gigabytes = 5
+    /// 10 to 100 gigabytes.
     case tensOfGigabytes = 6
+    /// More than 100 gigabytes.
     case hundredsOfGigabytes = 7
   }
 
@@ -22,6 +30,7 @@ public final class CKOperationGroup: NSObject, NSSecureCoding, Sendable {
     var expectedReceiveSize = TransferSize.unknown
   }
 
+  /// Names this group; it is the same after archiving.
   public let operationGroupID: String
   private let values: Mutex<Values>
   private let configuration = Mutex(CKOperation.Configuration())
@@ -41,21 +50,25 @@ public final class CKOperationGroup: NSObject, NSSecureCoding, Sendable {
     }
   }
 
+  /// What the user does with these operations, for logs. It should not hold anything personal.
   public var name: String? {
     get { values.withLock { $0.name } }
     set { values.withLock { $0.name = newValue } }
   }
 
+  /// How many operations belong to the group, for logs; 0 is unknown.
   public var quantity: Int {
     get { values.withLock { $0.quantity } }
     set { values.withLock { $0.quantity = newValue } }
   }
 
+  /// About how much the group sends, for logs.
   public var expectedSendSize: TransferSize {
     get { values.withLock { $0.expectedSendSize } }
     set { values.withLock { $0.expectedSendSize = newValue } }
   }
 
+  /// About how much the group receives, for logs.
   public var expectedReceiveSize: TransferSize {
     get { values.withLock { $0.expectedReceiveSize } }
     set { values.withLock { $0.expectedReceiveSize = newValue } }

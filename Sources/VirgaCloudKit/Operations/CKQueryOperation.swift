@@ -3,11 +3,13 @@ import Foundation
 /// Fetches one page of the records that match a query.
 open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
+  /// Where the next page begins.
   public typealias Cursor = CKQueryCursor
 
   /// As a limit: let the service choose.
   public static let maximumResults: Int = 0
 
+  /// What to look for; nil if a cursor goes on with an earlier query.
   open var query: CKQuery?
   /// Where an earlier page ended. It counts instead of `query` and `zoneID`.
   open var cursor: Cursor?
@@ -30,11 +32,13 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
 
   public override init() { super.init() }
 
+  /// Makes an operation that fetches the first page.
   public convenience init(query: CKQuery) {
     self.init()
     self.query = query
   }
 
+  /// Makes an operation that fetches the page after that of the cursor.
   public convenience init(cursor: Cursor) {
     self.init()
     self.cursor = cursor

@@ -5,14 +5,17 @@ public import Foundation
 open class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
   // Unchecked as its superclass is.
 
+  /// The addresses of shares.
   open var shareURLs: [URL]?
 
   /// Called once for each address.
   open var perShareAccessRequestResultBlock: ((URL, Result<Void, any Error>) -> Void)?
+  /// Called once, at the end. Each address has failed by then: the protocol has no such request.
   open var shareAccessRequestResultBlock: ((Result<Void, any Error>) -> Void)?
 
   public override init() { super.init() }
 
+  /// Makes an operation that asks to be let in at these addresses.
   public convenience init(shareURLs: [URL]) {
     self.init()
     self.shareURLs = shareURLs

@@ -76,6 +76,7 @@ extension CKDatabase {
     try await all(matching: query, in: zoneID)
   }
 
+  /// `records(matching:inZoneWith:)` as it was: all pages in one answer. Apple has retired this form.
   @available(*, deprecated, message: "Use fetch(withQuery:inZoneWith:desiredKeys:resultsLimit:completionHandler:).")
   public func perform(
     _ query: CKQuery, inZoneWith zoneID: CKRecordZone.ID?,
@@ -97,6 +98,7 @@ extension CKDatabase {
 
   // MARK: With completion handlers
 
+  /// `records(matching:inZoneWith:desiredKeys:resultsLimit:)` with a completion handler.
   @preconcurrency
   public func fetch(
     withQuery query: CKQuery, inZoneWith zoneID: CKRecordZone.ID? = nil, desiredKeys: [CKRecord.FieldKey]? = nil,
@@ -116,6 +118,7 @@ extension CKDatabase {
     }
   }
 
+  /// `records(continuingMatchFrom:desiredKeys:resultsLimit:)` with a completion handler.
   @preconcurrency
   public func fetch(
     withCursor queryCursor: CKQueryOperation.Cursor, desiredKeys: [CKRecord.FieldKey]? = nil,

@@ -4,9 +4,11 @@ import VirgaPredicates
 
 /// Sorts records by how far the place in a field is from another, the nearest first.
 public final class CKLocationSortDescriptor: NSSortDescriptor, NSSecureCoding {
+  /// The place from which distances are measured.
   public let relativeLocation: CLLocation
   private let name: String
 
+  /// Sorts by the distance of a field's place from another, the nearest first.
   public convenience init(key: String, relativeLocation: CLLocation) {
     self.init(key, relativeLocation, ascending: true)
   }

@@ -9,7 +9,9 @@ import VirgaPredicates
 public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked because predicates and sort descriptors are not marked Sendable on Linux; both are immutable, and the
   // array of descriptors is guarded by the mutex.
+  /// The type of the records to look for.
   public let recordType: CKRecord.RecordType
+  /// What they must match. `NSPredicate(value: true)` matches all.
   public let predicate: NSPredicate
   private let descriptors: Mutex<Descriptors>
 
@@ -18,12 +20,14 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
     var list: [NSSortDescriptor]?
   }
 
+  /// Makes a query. What the service cannot look for is refused when it is sent, with `invalidArguments` and advice.
   public init(recordType: CKRecord.RecordType, predicate: NSPredicate) {
     self.recordType = recordType
     self.predicate = predicate
     descriptors = Mutex(Descriptors())
   }
 
+  /// The order of the results; nil leaves it to the service.
   public var sortDescriptors: [NSSortDescriptor]? {
     get { descriptors.withLock { $0 }.list }
     set {

@@ -9,10 +9,15 @@ import VirgaModel
 /// one that was saved by half of that; encrypted ones, and those of the object that was saved, stay as they are.
 public class CKRecord: NSObject, CKRecordKeyValueSetting, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked because a class that is not final cannot be checked: all state is in the mutex.
+  /// The name of a record type: an ASCII letter, then letters, digits, underscores and dots, 1...255 in all.
   public typealias RecordType = String
+  /// The name of a field: an ASCII letter, then letters, digits and underscores, 1...255 in all.
   public typealias FieldKey = String
+  /// A record's name and zone.
   public typealias ID = CKRecordID
+  /// A field's value that names another record.
   public typealias Reference = CKRecordReference
+  /// What becomes of a record when the one that it refers to is deleted.
   public typealias ReferenceAction = CKRecordReferenceAction
 
   let state: Mutex<State>
@@ -41,11 +46,13 @@ public class CKRecord: NSObject, CKRecordKeyValueSetting, NSSecureCoding, NSCopy
 
   // MARK: Fields
 
+  /// The value of a plain field; setting nil removes it. Encrypted fields are in `encryptedValues`.
   public subscript(key: FieldKey) -> (any CKRecordValue)? {
     get { object(forKey: key) }
     set { setObject(newValue, forKey: key) }
   }
 
+  /// The value of a plain field; nil if there is none of that name.
   public func object(forKey key: FieldKey) -> (any CKRecordValue)? {
     state.withLock { $0.object(FieldName(key), isEncrypted: false) }
   }
@@ -55,8 +62,10 @@ public class CKRecord: NSObject, CKRecordKeyValueSetting, NSSecureCoding, NSCopy
     state.withLock { $0.set(FieldName(key), to: object, isEncrypted: false) }
   }
 
+  /// The names of all plain fields that have a value, sorted.
   public func allKeys() -> [FieldKey] { state.withLock { $0.keys(isEncrypted: false) } }
 
+  /// The names of the plain fields that were set since the record was fetched or saved, sorted. A save sends these.
   public func changedKeys() -> [FieldKey] { state.withLock { $0.changedKeys(isEncrypted: false) } }
 
   /// The fields that the service keeps encrypted: a second set of keys with the same accessors. A key is either plain
@@ -69,12 +78,17 @@ public class CKRecord: NSObject, CKRecordKeyValueSetting, NSSecureCoding, NSCopy
   // MARK: System fields
 
   public var recordType: RecordType { state.withLock { $0.record.type.rawValue } }
+  /// The record's name and zone. It never changes.
   public var recordID: ID { ID(state.withLock { $0.record.id }) }
   /// The version that this object was fetched or saved with; nil before the first save. Opaque, never twice the same.
   public var recordChangeTag: String? { state.withLock { $0.record.tag?.rawValue } }
+  /// When the record was first saved, by the service's clock; nil before.
   public var creationDate: Date? { state.withLock { $0.record.created?.time.date } }
+  /// When the record was last saved, by the service's clock; nil before the first save.
   public var modificationDate: Date? { state.withLock { $0.record.modified?.time.date } }
+  /// Who saved the record first; nil before.
   public var creatorUserRecordID: ID? { state.withLock { ($0.record.created?.user).map(ID.init(user:)) } }
+  /// Who saved the record last; nil before the first save.
   public var lastModifiedUserRecordID: ID? { state.withLock { ($0.record.modified?.user).map(ID.init(user:)) } }
 
   /// The share that the record is the root of.
@@ -91,8 +105,10 @@ public class CKRecord: NSObject, CKRecordKeyValueSetting, NSSecureCoding, NSCopy
     }
   }
 
+  /// Sets the record above this one; nil takes this one out of the hierarchy.
   public func setParent(_ parentRecord: CKRecord?) { setParent(parentRecord?.recordID) }
 
+  /// Sets the record above this one by its identifier; nil takes this one out of the hierarchy.
   public func setParent(_ parentRecordID: ID?) {
     parent = parentRecordID.map { Reference(recordID: $0, action: .none) }
   }
@@ -119,18 +135,27 @@ public class CKRecord: NSObject, CKRecordKeyValueSetting, NSSecureCoding, NSCopy
 extension CKRecord {
   /// Names of system fields, for predicates, sorting and desired keys.
   public enum SystemFieldKey {
+    /// The record's identifier.
     public static let recordID: FieldKey = "recordID"
+    /// The user who created the record.
     public static let creatorUserRecordID: FieldKey = "creatorUserRecordID"
+    /// When the record was created.
     public static let creationDate: FieldKey = "creationDate"
+    /// The user who changed the record last.
     public static let lastModifiedUserRecordID: FieldKey = "lastModifiedUserRecordID"
+    /// When the record was last changed.
     public static let modificationDate: FieldKey = "modificationDate"
+    /// The record above this one.
     public static let parent: FieldKey = "parent"
+    /// The share that the record is the root of.
     public static let share: FieldKey = "share"
   }
 
   /// Record types that the service itself makes.
   public enum SystemType {
+    /// The type of the record that each user has in the public database.
     public static let userRecord: RecordType = "Users"
+    /// The type of a `CKShare`.
     public static let share: RecordType = "cloudkit.share"
   }
 }
@@ -143,6 +168,7 @@ extension CKRecord: Sequence {
   public func makeIterator() -> CKRecordKeyValueIterator { CKRecordKeyValueIterator(self) }
 }
 
+/// Walks over the plain fields of a record, in the order of their names. Fields that go meanwhile are passed over.
 public struct CKRecordKeyValueIterator: IteratorProtocol {
   public typealias Element = (CKRecord.FieldKey, any CKRecordValueProtocol)
 
@@ -154,6 +180,7 @@ public struct CKRecordKeyValueIterator: IteratorProtocol {
     keys = record.allKeys().makeIterator()
   }
 
+  /// The name and the value of the next field; nil at the end.
   public mutating func next() -> Element? {
     while let key = keys.next() {
       if let value = record.object(forKey: key) { return (key, value) }

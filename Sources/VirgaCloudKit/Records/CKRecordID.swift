@@ -14,6 +14,7 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
     self.init(RecordID(RecordName(recordName), in: zoneID.model))
   }
 
+  /// The identifier of a record in the default zone.
   public convenience init(recordName: String) { self.init(recordName: recordName, zoneID: .default) }
 
   package init(_ model: RecordID) { self.model = model }
@@ -22,6 +23,7 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
   convenience init(user: UserName) { self.init(recordName: user.rawValue, zoneID: .default) }
 
   public var recordName: String { model.name.rawValue }
+  /// The zone that the record is in.
   public var zoneID: CKRecordZone.ID { CKRecordZone.ID(model.zone) }
 
   public static var supportsSecureCoding: Bool { true }

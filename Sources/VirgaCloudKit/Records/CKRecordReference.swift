@@ -13,16 +13,21 @@ public enum CKRecordReferenceAction: UInt, Sendable {
 ///
 /// On Linux an archive can only name classes at the top level, so `CKRecord.Reference` is another name for this class.
 public final class CKRecordReference: NSObject, NSSecureCoding, NSCopying, Sendable {
+  /// What becomes of the record when the one that it refers to is deleted.
   public typealias Action = CKRecordReferenceAction
 
+  /// The record that is referred to. With the action `deleteSelf` the service wants it to exist.
   public let recordID: CKRecord.ID
+  /// What becomes of the record when the one that it refers to is deleted.
   public let action: CKRecord.ReferenceAction
 
+  /// Makes a reference by an identifier. The service refuses one that leads to another zone.
   public init(recordID: CKRecord.ID, action: CKRecord.ReferenceAction) {
     self.recordID = recordID
     self.action = action
   }
 
+  /// Makes a reference to a record object, of which only the identifier is used.
   public convenience init(record: CKRecord, action: CKRecord.ReferenceAction) {
     self.init(recordID: record.recordID, action: action)
   }

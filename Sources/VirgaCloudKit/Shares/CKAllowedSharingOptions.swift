@@ -12,6 +12,7 @@ public final class CKAllowedSharingOptions: NSObject, NSSecureCoding, NSCopying,
 
   private let values: Mutex<Values>
 
+  /// Makes options that leave so much to the user.
   public init(
     allowedParticipantPermissionOptions: CKSharingParticipantPermissionOption,
     allowedParticipantAccessOptions: CKSharingParticipantAccessOption
@@ -28,16 +29,19 @@ public final class CKAllowedSharingOptions: NSObject, NSSecureCoding, NSCopying,
     CKAllowedSharingOptions(allowedParticipantPermissionOptions: .any, allowedParticipantAccessOptions: .any)
   }
 
+  /// What participants may be allowed to do.
   public var allowedParticipantPermissionOptions: CKSharingParticipantPermissionOption {
     get { CKSharingParticipantPermissionOption(rawValue: values.withLock { $0.permission }) }
     set { values.withLock { $0.permission = newValue.rawValue } }
   }
 
+  /// Who may be let in.
   public var allowedParticipantAccessOptions: CKSharingParticipantAccessOption {
     get { CKSharingParticipantAccessOption(rawValue: values.withLock { $0.access }) }
     set { values.withLock { $0.access = newValue.rawValue } }
   }
 
+  /// Whether participants may let others in. True by default.
   public var allowsParticipantsToInviteOthers: Bool {
     get { values.withLock { $0.invitations } }
     set { values.withLock { $0.invitations = newValue } }
@@ -67,6 +71,7 @@ public struct CKSharingParticipantPermissionOption: OptionSet, Sendable {
 
   public static let readOnly = CKSharingParticipantPermissionOption(rawValue: 1)
   public static let readWrite = CKSharingParticipantPermissionOption(rawValue: 2)
+  /// Both.
   public static let any: CKSharingParticipantPermissionOption = [.readOnly, .readWrite]
 }
 
@@ -77,22 +82,27 @@ public struct CKSharingParticipantAccessOption: OptionSet, Sendable {
 
   public static let anyoneWithLink = CKSharingParticipantAccessOption(rawValue: 1)
   public static let specifiedRecipientsOnly = CKSharingParticipantAccessOption(rawValue: 2)
+  /// Both.
   public static let any: CKSharingParticipantAccessOption = [.anyoneWithLink, .specifiedRecipientsOnly]
 }
 
 /// How an item is shared through the system's sharing sheet, which Linux does not have.
 @available(*, unavailable, message: "CoreTransferable does not exist on Linux. Make a CKShare and pass its url on.")
 public struct CKShareTransferRepresentation<Item> {
+  /// What is shared.
   public struct ExportedShare {
+    /// A share that exists already.
     public static func existing(
       _ share: CKShare, container: CKContainer, allowedSharingOptions: CKAllowedSharingOptions = .standard
     ) -> ExportedShare { ExportedShare() }
 
+    /// A share that is made once its address is needed.
     public static func prepareShare(
       container: CKContainer, allowedSharingOptions: CKAllowedSharingOptions = .standard,
       preparationHandler: @escaping @Sendable () async throws -> CKShare
     ) -> ExportedShare { ExportedShare() }
   }
 
+  /// Says how an item is shared.
   public init(exporter: @escaping @Sendable (Item) throws -> ExportedShare) {}
 }

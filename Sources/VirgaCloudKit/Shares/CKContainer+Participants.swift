@@ -6,30 +6,40 @@ import VirgaWire
 // it does on Apple's service for somebody who has no account; share an open address with them instead.
 
 extension CKContainer {
+  /// Looks somebody up to share with them.
+  /// - Throws: `unknownItem`, because accounts have no e-mail address.
   public func shareParticipant(forEmailAddress emailAddress: String) async throws -> CKShare.Participant {
     try await shareParticipants(forEmailAddresses: [emailAddress]).only(emailAddress)
   }
 
+  /// Looks somebody up to share with them.
+  /// - Throws: `unknownItem`, because accounts have no telephone number.
   public func shareParticipant(forPhoneNumber phoneNumber: String) async throws -> CKShare.Participant {
     try await shareParticipants(forPhoneNumbers: [phoneNumber]).only(phoneNumber)
   }
 
+  /// Looks somebody up to share with them.
+  /// - Throws: `unknownItem` if the container knows no such user.
   public func shareParticipant(forUserRecordID userRecordID: CKRecord.ID) async throws -> CKShare.Participant {
     try await shareParticipants(forUserRecordIDs: [userRecordID]).only(userRecordID)
   }
 
+  /// Looks people up, with a result for each: `unknownItem`, because accounts have no e-mail address.
   public func shareParticipants(
     forEmailAddresses emails: [String]
   ) async throws -> [String: Result<CKShare.Participant, any Error>] {
     try await shareParticipants(for: emails) { CKUserIdentity.LookupInfo(emailAddress: $0) }
   }
 
+  /// Looks people up, with a result for each: `unknownItem`, because accounts have no telephone number.
   public func shareParticipants(
     forPhoneNumbers phoneNumbers: [String]
   ) async throws -> [String: Result<CKShare.Participant, any Error>] {
     try await shareParticipants(for: phoneNumbers) { CKUserIdentity.LookupInfo(phoneNumber: $0) }
   }
 
+  /// Looks people up by the records of their users, with a result for each: `unknownItem` for those whom the container
+  /// does not know.
   public func shareParticipants(
     forUserRecordIDs userRecordIDs: [CKRecord.ID]
   ) async throws -> [CKRecord.ID: Result<CKShare.Participant, any Error>] {
@@ -81,6 +91,7 @@ extension CKContainer {
 
   // MARK: With completion handlers
 
+  /// `shareParticipant(forEmailAddress:)` with a completion handler.
   public func fetchShareParticipant(
     withEmailAddress emailAddress: String,
     completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
@@ -88,6 +99,7 @@ extension CKContainer {
     callBack(completionHandler) { try await self.shareParticipant(forEmailAddress: emailAddress) }
   }
 
+  /// `shareParticipant(forPhoneNumber:)` with a completion handler.
   public func fetchShareParticipant(
     withPhoneNumber phoneNumber: String,
     completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
@@ -95,6 +107,7 @@ extension CKContainer {
     callBack(completionHandler) { try await self.shareParticipant(forPhoneNumber: phoneNumber) }
   }
 
+  /// `shareParticipant(forUserRecordID:)` with a completion handler.
   public func fetchShareParticipant(
     withUserRecordID userRecordID: CKRecord.ID,
     completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
@@ -102,6 +115,7 @@ extension CKContainer {
     callBack(completionHandler) { try await self.shareParticipant(forUserRecordID: userRecordID) }
   }
 
+  /// `shareParticipants(forEmailAddresses:)` with a completion handler.
   @preconcurrency
   public func fetchShareParticipants(
     forEmailAddresses emails: [String],
@@ -111,6 +125,7 @@ extension CKContainer {
     callBack(completionHandler) { try await self.shareParticipants(forEmailAddresses: emails) }
   }
 
+  /// `shareParticipants(forPhoneNumbers:)` with a completion handler.
   @preconcurrency
   public func fetchShareParticipants(
     forPhoneNumbers phoneNumbers: [String],
@@ -120,6 +135,7 @@ extension CKContainer {
     callBack(completionHandler) { try await self.shareParticipants(forPhoneNumbers: phoneNumbers) }
   }
 
+  /// `shareParticipants(forUserRecordIDs:)` with a completion handler.
   @preconcurrency
   public func fetchShareParticipants(
     forUserRecordIDs userRecordIDs: [CKRecord.ID],

@@ -13,6 +13,8 @@ extension CKContainer {
     try await shareMetadatas(for: [url]).only(url)
   }
 
+  /// What the addresses share, with a result for each.
+  /// - Throws: Only if nothing could be asked.
   public func shareMetadatas(for urls: [URL]) async throws -> [URL: Result<CKShare.Metadata, any Error>] {
     try await shareMetadatas(for: urls, rootRecord: .fetched(keys: nil))
   }
@@ -62,6 +64,8 @@ extension CKContainer {
     try await accept([metadata]).only(metadata)
   }
 
+  /// Accepts shares, with a result for each: the shared database then has their zones. Accepting again succeeds.
+  /// - Throws: Only if nothing was tried.
   public func accept(
     _ metadatas: [CKShare.Metadata]
   ) async throws -> [CKShare.Metadata: Result<CKShare, any Error>] {
@@ -150,12 +154,14 @@ extension CKContainer {
 
   // MARK: With completion handlers
 
+  /// `shareMetadata(for:)` with a completion handler.
   public func fetchShareMetadata(
     with url: URL, completionHandler: @escaping @Sendable (CKShare.Metadata?, (any Error)?) -> Void
   ) {
     callBack(completionHandler) { try await self.shareMetadata(for: url) }
   }
 
+  /// `shareMetadatas(for:)` with a completion handler.
   @preconcurrency
   public func fetchShareMetadatas(
     for urls: [URL],
@@ -164,12 +170,14 @@ extension CKContainer {
     callBack(completionHandler) { try await self.shareMetadatas(for: urls) }
   }
 
+  /// `accept(_:)` for one share, with a completion handler.
   public func accept(
     _ metadata: CKShare.Metadata, completionHandler: @escaping @Sendable (CKShare?, (any Error)?) -> Void
   ) {
     callBack(completionHandler) { try await self.accept(metadata) }
   }
 
+  /// `accept(_:)` for several shares, with a completion handler.
   @preconcurrency
   public func accept(
     _ metadatas: [CKShare.Metadata],

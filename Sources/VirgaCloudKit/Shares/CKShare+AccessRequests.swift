@@ -4,7 +4,9 @@ import VirgaModel
 // The protocol has no requests for access, so nobody ever asks: the lists are empty, and a request fails.
 
 extension CKShare {
+  /// Somebody who asks to be let in.
   public typealias AccessRequester = CKShareAccessRequester
+  /// Somebody who may not ask.
   public typealias BlockedIdentity = CKShareBlockedIdentity
 
   /// Always empty.
@@ -22,7 +24,9 @@ extension CKShare {
 
 /// Somebody who asks to be let into a share.
 public final class CKShareAccessRequester: NSObject, NSSecureCoding, NSCopying, Sendable {
+  /// Who asks.
   public let userIdentity: CKUserIdentity
+  /// What to look them up by, to make them a participant.
   public var participantLookupInfo: CKUserIdentity.LookupInfo {
     userIdentity.lookupInfo
       ?? CKUserIdentity.LookupInfo(.userRecordName(userIdentity.model.userRecordName ?? .defaultOwner))
@@ -46,6 +50,7 @@ public final class CKShareAccessRequester: NSObject, NSSecureCoding, NSCopying, 
 
 /// Somebody who may not ask to be let into a share.
 public final class CKShareBlockedIdentity: NSObject, NSSecureCoding, NSCopying, Sendable {
+  /// Who may not ask.
   public let userIdentity: CKUserIdentity
 
   public static var supportsSecureCoding: Bool { true }
@@ -74,9 +79,13 @@ extension CKContainer {
 
 /// Linux has no address book. This class stands where Apple's API has a contact, with what is known of the person.
 public final class CNContact: NSObject, Sendable {
+  /// The first name; empty if it is not known.
   public let givenName: String
+  /// The middle name; empty if it is not known.
   public let middleName: String
+  /// The family name; empty if it is not known.
   public let familyName: String
+  /// The name that friends use; empty if it is not known.
   public let nickname: String
 
   init(_ identity: CKUserIdentity) {

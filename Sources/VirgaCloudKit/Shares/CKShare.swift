@@ -11,7 +11,9 @@ import VirgaWire
 /// `ifServerRecordUnchanged`, whatever the operation says.
 public final class CKShare: CKRecord, @unchecked Sendable {
   // Unchecked as its superclass is; what it adds is in a mutex of its own.
+  /// Somebody who is in a share, or invited.
   public typealias Participant = CKShareParticipant
+  /// What an address shares, for those who may join.
   public typealias Metadata = CKShareMetadata
 
   /// What a share says besides its fields.
@@ -107,12 +109,14 @@ public final class CKShare: CKRecord, @unchecked Sendable {
   /// The owner, the user, and those whom the user may see.
   public var participants: [Participant] { terms.withLock { $0.participants } }
 
+  /// Who shares.
   public var owner: Participant {
     let all = participants
     return all.first { $0.role == .owner } ?? all.first
       ?? Participant(ShareParticipant(identity: UserIdentity(), role: .owner, permission: .unknown))
   }
 
+  /// The participant that the present user is; nil if they are none.
   public var currentUserParticipant: Participant? {
     terms.withLock { terms in terms.currentUserIndex.map { terms.participants[$0] } }
   }
@@ -285,8 +289,11 @@ public final class CKShare: CKRecord, @unchecked Sendable {
 extension CKShare {
   /// Names of fields that the system shows to those who are invited.
   public enum SystemFieldKey {
+    /// The field for what the share is called, a text that is shown to those who are invited.
     public static let title: CKRecord.FieldKey = "cloudkit.title"
+    /// The field for a small picture, as data, that is shown to those who are invited.
     public static let thumbnailImageData: CKRecord.FieldKey = "cloudkit.thumbnailImageData"
+    /// The field for what kind of thing is shared, as a uniform type identifier.
     public static let shareType: CKRecord.FieldKey = "cloudkit.type"
   }
 }

@@ -20,6 +20,7 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendabl
   }
 
   private let summary: Summary
+  /// The share itself, with its participants as far as the user may see them.
   public let share: CKShare
   /// The root record, if it was asked for; nil for a zone's share.
   public let rootRecord: CKRecord?
@@ -55,9 +56,13 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendabl
   public var hierarchicalRootRecordID: CKRecord.ID? { summary.root.map { CKRecord.ID($0) } }
   /// The older form of `hierarchicalRootRecordID`: the share's own for a zone's share.
   public var rootRecordID: CKRecord.ID { hierarchicalRootRecordID ?? share.recordID }
+  /// Who shares.
   public var ownerIdentity: CKUserIdentity { CKUserIdentity(summary.owner.model) }
+  /// What the user is, or would be, in the share.
   public var participantRole: CKShare.ParticipantRole { .init(summary.role) }
+  /// Whether the user has accepted.
   public var participantStatus: CKShare.ParticipantAcceptanceStatus { .init(summary.status) }
+  /// What the user may do with what is shared.
   public var participantPermission: CKShare.ParticipantPermission { .init(summary.permission) }
   /// The older form of `participantRole`.
   public var participantType: CKShare.ParticipantType { .init(rawValue: participantRole.rawValue) ?? .unknown }

@@ -5,23 +5,33 @@ import VirgaModel
 extension CKShare {
   /// Whether somebody who was invited has joined.
   public enum ParticipantAcceptanceStatus: Int, Sendable {
+    /// The service has not said it.
     case unknown = 0
+    /// They are invited.
     case pending = 1
+    /// They have joined.
     case accepted = 2
+    /// They have left, or were put out.
     case removed = 3
   }
 
   /// What a participant may do.
   public enum ParticipantPermission: Int, Sendable {
+    /// The service has not said it.
     case unknown = 0
+    /// They may do nothing.
     case none = 1
+    /// They may read.
     case readOnly = 2
+    /// They may read and write.
     case readWrite = 3
   }
 
   /// What a participant is to a share.
   public enum ParticipantRole: Int, Sendable {
+    /// The service has not said it.
     case unknown = 0
+    /// They share what is theirs.
     case owner = 1
     /// May invite others and change what they may do.
     case administrator = 2
@@ -33,17 +43,24 @@ extension CKShare {
 
   /// The older form of `ParticipantRole`.
   public enum ParticipantType: Int, Sendable {
+    /// The service has not said it.
     case unknown = 0
+    /// They share what is theirs.
     case owner = 1
+    /// They were invited by name.
     case privateUser = 3
+    /// They came by the address.
     case publicUser = 4
   }
 }
 
 /// Older names.
 public typealias CKShare_Participant_AcceptanceStatus = CKShare.ParticipantAcceptanceStatus
+/// The older name of `CKShare.ParticipantType`.
 public typealias CKShare_Participant_ParticipantType = CKShare.ParticipantType
+/// The older name of `CKShare.ParticipantPermission`.
 public typealias CKShare_Participant_Permission = CKShare.ParticipantPermission
+/// The older name of `CKShare.ParticipantRole`.
 public typealias CKShare_Participant_Role = CKShare.ParticipantRole
 
 /// Somebody who was invited to a share, joined it, or owns it.
@@ -51,10 +68,15 @@ public typealias CKShare_Participant_Role = CKShare.ParticipantRole
 /// The object is shared by reference: what is set on one of a share's participants is saved with the share. On Linux an
 /// archive can only name classes at the top level, so `CKShare.Participant` is another name for this class.
 public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Sendable {
+  /// Names a participant within a share.
   public typealias ID = String
+  /// Whether somebody has accepted.
   public typealias AcceptanceStatus = CKShare.ParticipantAcceptanceStatus
+  /// What somebody may do.
   public typealias Permission = CKShare.ParticipantPermission
+  /// What somebody is in a share.
   public typealias Role = CKShare.ParticipantRole
+  /// What somebody is in a share, in its older form.
   public typealias ParticipantType = CKShare.ParticipantType
 
   private let state: Mutex<ShareParticipant>
@@ -71,15 +93,20 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Send
     set { state.withLock { $0 = newValue } }
   }
 
+  /// Names the participant within the share. Before the first save it is one of this device's own.
   public var participantID: ID { model.id ?? localID }
+  /// Who the participant is, as far as the service says.
   public var userIdentity: CKUserIdentity { CKUserIdentity(model.identity) }
+  /// Whether the participant has accepted. Only the service changes it.
   public var acceptanceStatus: CKShare.ParticipantAcceptanceStatus { .init(model.acceptanceStatus) }
 
+  /// What the participant may do. Setting it takes effect when the share is saved.
   public var permission: CKShare.ParticipantPermission {
     get { .init(model.permission) }
     set { state.withLock { $0.permission = newValue.model } }
   }
 
+  /// What the participant is in the share. Setting it takes effect when the share is saved.
   public var role: CKShare.ParticipantRole {
     get { .init(model.role) }
     set { state.withLock { $0.role = newValue.model } }

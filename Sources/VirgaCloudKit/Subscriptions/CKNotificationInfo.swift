@@ -15,6 +15,7 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, Send
 
   package var model: NotificationInfo { state.withLock { $0 } }
 
+  /// Makes the looks of pushes. What is left out is not shown.
   public convenience init(
     alertBody: String? = nil,
     alertLocalizationKey: String? = nil,
@@ -75,46 +76,55 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, Send
     set { state.withLock { $0.alertLocalizationArgs = newValue } }
   }
 
+  /// The title to show.
   public var title: String? {
     get { state.withLock { $0.title } }
     set { state.withLock { $0.title = newValue } }
   }
 
+  /// A key of the app's texts, to show instead of `title`.
   public var titleLocalizationKey: String? {
     get { state.withLock { $0.titleLocalizationKey } }
     set { state.withLock { $0.titleLocalizationKey = newValue } }
   }
 
+  /// Names of fields whose values fill the title's placeholders, in order.
   public var titleLocalizationArgs: [CKRecord.FieldKey]? {
     get { state.withLock { $0.titleLocalizationArgs } }
     set { state.withLock { $0.titleLocalizationArgs = newValue } }
   }
 
+  /// The line to show below the title.
   public var subtitle: String? {
     get { state.withLock { $0.subtitle } }
     set { state.withLock { $0.subtitle = newValue } }
   }
 
+  /// A key of the app's texts, to show instead of `subtitle`.
   public var subtitleLocalizationKey: String? {
     get { state.withLock { $0.subtitleLocalizationKey } }
     set { state.withLock { $0.subtitleLocalizationKey = newValue } }
   }
 
+  /// Names of fields whose values fill the subtitle's placeholders, in order.
   public var subtitleLocalizationArgs: [CKRecord.FieldKey]? {
     get { state.withLock { $0.subtitleLocalizationArgs } }
     set { state.withLock { $0.subtitleLocalizationArgs = newValue } }
   }
 
+  /// A key of the app's texts, for the button that opens the push.
   public var alertActionLocalizationKey: String? {
     get { state.withLock { $0.alertActionLocalizationKey } }
     set { state.withLock { $0.alertActionLocalizationKey = newValue } }
   }
 
+  /// The name of the picture to show while the app starts.
   public var alertLaunchImage: String? {
     get { state.withLock { $0.alertLaunchImage } }
     set { state.withLock { $0.alertLaunchImage = newValue } }
   }
 
+  /// The name of the sound to play.
   public var soundName: String? {
     get { state.withLock { $0.soundName } }
     set { state.withLock { $0.soundName = newValue } }
@@ -144,6 +154,7 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, Send
     set { state.withLock { $0.shouldSendMutableContent = newValue } }
   }
 
+  /// The group of actions that a push offers.
   public var category: String? {
     get { state.withLock { $0.category } }
     set { state.withLock { $0.category = newValue } }

@@ -5,12 +5,18 @@ import VirgaPredicates
 /// A standing wish to be told of changes. Make one of the subclasses.
 public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked because the class is not final: what can change is in the mutex, a query's predicate is immutable.
+  /// Names a subscription.
   public typealias ID = String
+  /// How pushes look.
   public typealias NotificationInfo = CKNotificationInfo
 
+  /// What a subscription watches.
   public enum SubscriptionType: Int, Sendable {
+    /// Records that match a query: a `CKQuerySubscription`.
     case query = 1
+    /// One zone: a `CKRecordZoneSubscription`.
     case recordZone = 2
+    /// All zones of a database: a `CKDatabaseSubscription`.
     case database = 3
   }
 
@@ -21,7 +27,9 @@ public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     var zoneID: CKRecordZone.ID?
   }
 
+  /// Names the subscription among those that the user has in the database.
   public let subscriptionID: ID
+  /// What the subscription watches; tells the subclass.
   public let subscriptionType: SubscriptionType
   let settings: Mutex<Settings>
 
@@ -88,6 +96,7 @@ public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
 /// Tells of changes in any zone of the private or shared database.
 public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
+  /// Watches all zones of the database in which it is saved.
   public convenience init(subscriptionID: CKSubscription.ID) {
     self.init(subscriptionID, .database, Settings())
   }
@@ -111,6 +120,7 @@ public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
 
 /// Tells of changes in one custom zone.
 public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable {
+  /// Watches one zone.
   public convenience init(zoneID: CKRecordZone.ID, subscriptionID: CKSubscription.ID) {
     self.init(subscriptionID, .recordZone, Settings(zoneID: zoneID))
   }
@@ -118,6 +128,7 @@ public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable
   /// With an identifier of its own each time. Apple has retired this form.
   public convenience init(zoneID: CKRecordZone.ID) { self.init(zoneID: zoneID, subscriptionID: UUID().uuidString) }
 
+  /// The zone that is watched. It must be one of the app's own; the default zone has no feed.
   public var zoneID: CKRecordZone.ID { settings.withLock { $0.zoneID } ?? .default }
 
   /// Only changes of this record type count; nil for all.
@@ -135,20 +146,28 @@ public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable
 
 /// Tells when records that match a predicate are created, updated or deleted.
 public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
+  /// Which changes bring a push.
   public struct Options: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
 
+    /// A record that matches was created, or came to match.
     public static let firesOnRecordCreation = Options(rawValue: 1)
+    /// A record that matches was changed.
     public static let firesOnRecordUpdate = Options(rawValue: 2)
+    /// A record that matched was deleted, or ceased to match.
     public static let firesOnRecordDeletion = Options(rawValue: 4)
     /// The subscription ends itself with its first push.
     public static let firesOnce = Options(rawValue: 8)
   }
 
+  /// What records must match.
   public let predicate: NSPredicate
+  /// Which changes bring a push.
   public let querySubscriptionOptions: Options
 
+  /// Watches the records that match a predicate.
+  /// - Parameter subscriptionID: Names it. Saving one with the same name again succeeds.
   public init(
     recordType: CKRecord.RecordType, predicate: NSPredicate, subscriptionID: CKSubscription.ID,
     options querySubscriptionOptions: Options = [.firesOnRecordCreation, .firesOnRecordUpdate, .firesOnRecordDeletion]
@@ -168,6 +187,7 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
       options: querySubscriptionOptions)
   }
 
+  /// The type of the records that are watched.
   public var recordType: CKRecord.RecordType? { settings.withLock { $0.recordType } }
 
   /// Only records of this zone count; nil for all.

@@ -13,6 +13,7 @@ extension CKSyncEngine {
     /// The database subscription to use. By default the engine has one of its own.
     public var subscriptionID: CKSubscription.ID?
 
+    /// Makes a configuration that syncs by itself.
     public init(
       database: CKDatabase, stateSerialization: State.Serialization?, delegate: any CKSyncEngineDelegate
     ) {

@@ -21,10 +21,14 @@ extension CKSyncEngine {
   public struct FetchChangesOptions: Sendable, CustomStringConvertible {
     /// The zones whose records are fetched. Changes of zones themselves always are.
     public enum Scope: Equatable, Sendable, CustomStringConvertible {
+      /// Every zone.
       case all
+      /// Every zone but these.
       case allExcluding([CKRecordZone.ID])
+      /// These zones.
       case zoneIDs([CKRecordZone.ID])
 
+      /// Whether records of that zone are fetched.
       public func contains(_ zoneID: CKRecordZone.ID) -> Bool { machineScope.contains(zoneID.model) }
 
       var machineScope: FetchScope {
@@ -44,11 +48,14 @@ extension CKSyncEngine {
       }
     }
 
+    /// The zones to fetch.
     public var scope: Scope
+    /// The group that the fetch's requests belong to, in logs.
     public var operationGroup: CKOperationGroup
     /// Zones to fetch first, in this order.
     public var prioritizedZoneIDs: [CKRecordZone.ID]
 
+    /// Makes options without zones that go first.
     public init(scope: Scope = .all, operationGroup: CKOperationGroup? = nil) {
       self.scope = scope
       self.operationGroup = operationGroup ?? CKOperationGroup()
@@ -60,8 +67,11 @@ extension CKSyncEngine {
     }
   }
 
+  /// Why a fetch happens, and what it is to bring.
   public struct FetchChangesContext: Sendable, CustomStringConvertible {
+    /// Why the fetch happens.
     public let reason: SyncReason
+    /// What the fetch is to bring. The delegate may have narrowed it.
     public let options: FetchChangesOptions
 
     public var description: String { "<FetchChangesContext reason=\(reason) options=\(options)>" }
@@ -69,13 +79,20 @@ extension CKSyncEngine {
 
   /// What a send is to cover.
   public struct SendChangesOptions: Sendable, CustomStringConvertible {
+    /// The changes that are sent.
     public enum Scope: Equatable, Sendable, CustomStringConvertible {
+      /// All that is pending.
       case all
+      /// All that is pending, but not in these zones.
       case allExcluding([CKRecordZone.ID])
+      /// What is pending in these zones.
       case zoneIDs([CKRecordZone.ID])
+      /// What is pending for these records.
       case recordIDs([CKRecord.ID])
 
+      /// Whether a pending change is sent. Filter the pending changes with it when a batch is asked for.
       public func contains(_ pendingChange: PendingRecordZoneChange) -> Bool { contains(pendingChange.recordID) }
+      /// Whether changes of that record are sent.
       public func contains(_ recordID: CKRecord.ID) -> Bool { machineScope.contains(record: recordID.model) }
 
       var machineScope: SendScope {
@@ -97,9 +114,12 @@ extension CKSyncEngine {
       }
     }
 
+    /// The changes to send.
     public var scope: Scope
+    /// The group that the send's requests belong to, in logs.
     public var operationGroup: CKOperationGroup
 
+    /// Makes options; without arguments for all that is pending.
     public init(scope: Scope = .all, operationGroup: CKOperationGroup? = nil) {
       self.scope = scope
       self.operationGroup = operationGroup ?? CKOperationGroup()
@@ -108,8 +128,11 @@ extension CKSyncEngine {
     public var description: String { "<SendChangesOptions scope=\(scope)>" }
   }
 
+  /// Why a send happens, and what it is to cover.
   public struct SendChangesContext: Sendable, CustomStringConvertible {
+    /// Why the send happens.
     public let reason: SyncReason
+    /// What the send is to cover.
     public let options: SendChangesOptions
 
     public var description: String { "<SendChangesContext reason=\(reason) options=\(options)>" }

@@ -4,7 +4,9 @@ import VirgaModel
 extension CKSyncEngine {
   /// Records to save and delete with one request.
   public struct RecordZoneChangeBatch: Sendable, CustomStringConvertible {
+    /// Records to save, in the order in which they are sent.
     public var recordsToSave: [CKRecord]
+    /// Records to delete. One that does not exist counts as deleted.
     public var recordIDsToDelete: [CKRecord.ID]
     /// Whether the batch's records of one zone are saved all or not at all. If not, one bad record fails alone.
     public var atomicByZone: Bool

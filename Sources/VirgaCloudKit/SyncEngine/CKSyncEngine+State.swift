@@ -4,7 +4,9 @@ package import VirgaSync
 extension CKSyncEngine {
   /// A zone to save or delete.
   public enum PendingDatabaseChange: Hashable, Sendable, CustomStringConvertible {
+    /// Makes a zone. Saving one that exists changes nothing.
     case saveZone(CKRecordZone)
+    /// Deletes a zone with all its records.
     case deleteZone(CKRecordZone.ID)
 
     public static func == (lhs: PendingDatabaseChange, rhs: PendingDatabaseChange) -> Bool {
@@ -35,7 +37,9 @@ extension CKSyncEngine {
 
   /// A record to save or delete.
   public enum PendingRecordZoneChange: Hashable, Sendable, CustomStringConvertible {
+    /// Saves a record, which the delegate provides when its batch is made.
     case saveRecord(CKRecord.ID)
+    /// Deletes a record.
     case deleteRecord(CKRecord.ID)
 
     public var description: String {
@@ -80,6 +84,7 @@ extension CKSyncEngine {
 
     init(_ shell: SyncShell) { self.shell = shell }
 
+    /// The zones to save and delete, in the order in which they were added. They are sent before records.
     public var pendingDatabaseChanges: [PendingDatabaseChange] {
       shell.machineState.zoneChanges.map { PendingDatabaseChange($0) }
     }
@@ -112,14 +117,17 @@ extension CKSyncEngine {
       shell.machineState.unfetchedZones.map { CKRecordZone.ID($0) }
     }
 
+    /// Adds zones to save and delete, and schedules a send. One that is pending already keeps its place.
     public func add(pendingDatabaseChanges: [PendingDatabaseChange]) {
       shell.submit(.add(zones: pendingDatabaseChanges.map(\.machineChange), records: []))
     }
 
+    /// Takes changes of zones back that are not sent yet.
     public func remove(pendingDatabaseChanges: [PendingDatabaseChange]) {
       shell.submit(.remove(zones: pendingDatabaseChanges.map(\.machineChange), records: []))
     }
 
+    /// Adds records to save and delete, and schedules a send. One that is pending already keeps its place.
     public func add(pendingRecordZoneChanges: [PendingRecordZoneChange]) {
       shell.submit(.add(zones: [], records: pendingRecordZoneChanges.map(\.machineChange)))
     }

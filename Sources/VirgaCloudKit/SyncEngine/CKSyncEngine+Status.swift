@@ -5,9 +5,13 @@ import VirgaSync
 extension CKSyncEngine {
   /// How the sync is doing, for the eyes of a user: measured, not inferred. An addition of ours.
   public struct Status: Sendable {
+    /// What the engine does now.
     public enum Activity: Sendable, Equatable {
+      /// Nothing runs.
       case idle
+      /// A send runs.
       case sending
+      /// A fetch runs.
       case fetching
       /// There is no account; everything waits for one.
       case noAccount
@@ -15,6 +19,7 @@ extension CKSyncEngine {
 
     /// A record whose last attempt failed.
     public struct FailedRecord: Sendable {
+      /// The record whose last attempt failed.
       public let recordID: CKRecord.ID
       /// After a relaunch, its code and text alone.
       public let error: CKError
@@ -36,6 +41,7 @@ extension CKSyncEngine {
 
     /// Something that the production schema lacks, so that records cannot be saved there.
     public struct SchemaGap: Hashable, Sendable {
+      /// The record type that cannot be saved as it is.
       public let recordType: CKRecord.RecordType
       /// Nil if the whole type is missing.
       public let field: CKRecord.FieldKey?
@@ -43,16 +49,23 @@ extension CKSyncEngine {
       public let advice: String
     }
 
+    /// What the engine does now.
     public let activity: Activity
+    /// Records that wait to be saved.
     public let pendingSaves: Int
+    /// Records that wait to be deleted.
     public let pendingDeletions: Int
+    /// Zones that wait to be saved or deleted.
     public let pendingDatabaseChanges: Int
+    /// Whether the app said that it has changes which it does not list.
     public let hasPendingUntrackedChanges: Bool
     /// When a fetch, and when a send, last came to its end without a failure since the engine was made.
     public let lastFetch: Date?
+    /// When a send last came to its end without a failure since the engine was made.
     public let lastSend: Date?
     /// What the last fetch and the last send failed with; a success clears it.
     public let fetchError: CKError?
+    /// What the last send failed with; a success clears it.
     public let sendError: CKError?
     /// Records whose last attempt failed, oldest first. Each stays here, also through fetches and the next launch, until
     /// it is saved or deleted, its zone is gone, or the app takes the change back: `state.remove(pendingRecordZoneChanges:)`
@@ -61,6 +74,7 @@ extension CKSyncEngine {
     public let failedRecords: [FailedRecord]
     /// When the engine fetches and sends next on its own.
     public let nextFetch: Date?
+    /// When the engine sends next on its own.
     public let nextSend: Date?
     /// Records that the present fetch has brought, or the last one if none runs.
     public let recordsFetched: Int
@@ -98,6 +112,7 @@ extension CKSyncEngine {
     }
   }
 
+  /// How the sync is doing now. An addition of ours.
   public var status: Status { Status(shell.status, clockSkew: shell.clockSkew) }
 }
 

@@ -25,10 +25,13 @@ package import VirgaSync
 /// Differences from Apple's: a batch that the service refuses as a whole is divided and sent in parts, if it is not
 /// atomic; `status` and `forgetChangeTokens()` are additions; the push channel is a poll of the service's own.
 public final class CKSyncEngine: Sendable, CustomStringConvertible {
+  /// The database that is kept in step.
   public let database: CKDatabase
+  /// What waits to be sent, and what is known to wait on the server.
   public let state: State
   let shell: SyncShell
 
+  /// Makes an engine and starts it: with `automaticallySync` it fetches and sends at once.
   public convenience init(_ configuration: Configuration) {
     self.init(configuration, environment: .system)
   }

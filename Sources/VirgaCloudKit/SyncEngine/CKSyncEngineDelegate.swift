@@ -20,6 +20,7 @@ public protocol CKSyncEngineDelegate: AnyObject, Sendable {
 }
 
 extension CKSyncEngineDelegate {
+  /// Fetches what the engine asks for, if the delegate does not say otherwise.
   public func nextFetchChangesOptions(
     _ context: CKSyncEngine.FetchChangesContext, syncEngine: CKSyncEngine
   ) async -> CKSyncEngine.FetchChangesOptions { context.options }

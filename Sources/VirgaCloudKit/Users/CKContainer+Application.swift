@@ -1,11 +1,15 @@
 extension CKContainer {
   /// What an app may do in a container; everything here has been retired.
   public enum Application {
+    /// The older name of `ApplicationPermissions`.
     public typealias Permissions = CKContainer.ApplicationPermissions
+    /// The older name of `ApplicationPermissionStatus`.
     public typealias PermissionStatus = CKContainer.ApplicationPermissionStatus
+    /// The older name of `ApplicationPermissionBlock`.
     public typealias PermissionBlock = CKContainer.ApplicationPermissionBlock
   }
 
+  /// What an app could ask its user for.
   public struct ApplicationPermissions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
@@ -14,13 +18,19 @@ extension CKContainer {
     public static let userDiscoverability = ApplicationPermissions(rawValue: 1)
   }
 
+  /// Whether the user has allowed it.
   public enum ApplicationPermissionStatus: Int, Sendable {
+    /// The user was not asked.
     case initialState = 0
+    /// The user could not be asked.
     case couldNotComplete = 1
+    /// The user has refused.
     case denied = 2
+    /// The user has agreed.
     case granted = 3
   }
 
+  /// What the older calls are answered with.
   public typealias ApplicationPermissionBlock = (CKContainer.ApplicationPermissionStatus, (any Error)?) -> Void
 
   /// Always denied, as on Apple's systems since discovery was retired.
@@ -35,6 +45,7 @@ extension CKContainer {
 
   // MARK: With completion handlers
 
+  /// `applicationPermissionStatus(for:)` with a completion handler.
   public func status(
     forApplicationPermission applicationPermission: ApplicationPermissions,
     completionHandler: @escaping @Sendable (ApplicationPermissionStatus, (any Error)?) -> Void
@@ -42,6 +53,7 @@ extension CKContainer {
     tell(completionHandler) { try await self.applicationPermissionStatus(for: applicationPermission) }
   }
 
+  /// `requestApplicationPermission(_:)` with a completion handler.
   public func requestApplicationPermission(
     _ applicationPermission: ApplicationPermissions,
     completionHandler: @escaping @Sendable (ApplicationPermissionStatus, (any Error)?) -> Void
@@ -65,5 +77,7 @@ extension CKContainer {
 
 /// Older names.
 public typealias CKContainer_Application_Permissions = CKContainer.ApplicationPermissions
+/// An older name.
 public typealias CKContainer_Application_PermissionStatus = CKContainer.ApplicationPermissionStatus
+/// An older name.
 public typealias CKContainer_Application_PermissionBlock = CKContainer.ApplicationPermissionBlock

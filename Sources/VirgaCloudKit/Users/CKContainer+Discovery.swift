@@ -17,6 +17,7 @@ extension CKContainer {
     try await userIdentities(forPhoneNumbers: [phoneNumber])[phoneNumber]
   }
 
+  /// - Returns: The user of that record; nil if the container knows none.
   public func userIdentity(forUserRecordID userRecordID: CKRecord.ID) async throws -> CKUserIdentity? {
     try await userIdentities(forUserRecordIDs: [userRecordID])[userRecordID]
   }
@@ -26,10 +27,12 @@ extension CKContainer {
     try await userIdentities(for: emails) { .emailAddress($0) }
   }
 
+  /// Always empty, because accounts have no telephone number.
   public func userIdentities(forPhoneNumbers phoneNumbers: [String]) async throws -> [String: CKUserIdentity] {
     try await userIdentities(for: phoneNumbers) { .phoneNumber($0) }
   }
 
+  /// The users of these records. Those that the container does not know are left out.
   public func userIdentities(
     forUserRecordIDs userRecordIDs: [CKRecord.ID]
   ) async throws -> [CKRecord.ID: CKUserIdentity] {
@@ -47,18 +50,21 @@ extension CKContainer {
 
   // MARK: With completion handlers
 
+  /// `allUserIdentitiesFromContacts()` with a completion handler.
   public func discoverAllIdentities(
     completionHandler: @escaping @Sendable ([CKUserIdentity]?, (any Error)?) -> Void
   ) {
     callBack(completionHandler) { try await self.allUserIdentitiesFromContacts() }
   }
 
+  /// `userIdentity(forEmailAddress:)` with a completion handler.
   public func discoverUserIdentity(
     withEmailAddress email: String, completionHandler: @escaping @Sendable (CKUserIdentity?, (any Error)?) -> Void
   ) {
     tell(completionHandler) { try await self.userIdentity(forEmailAddress: email) }
   }
 
+  /// `userIdentity(forPhoneNumber:)` with a completion handler.
   public func discoverUserIdentity(
     withPhoneNumber phoneNumber: String,
     completionHandler: @escaping @Sendable (CKUserIdentity?, (any Error)?) -> Void
@@ -66,6 +72,7 @@ extension CKContainer {
     tell(completionHandler) { try await self.userIdentity(forPhoneNumber: phoneNumber) }
   }
 
+  /// `userIdentity(forUserRecordID:)` with a completion handler.
   public func discoverUserIdentity(
     withUserRecordID userRecordID: CKRecord.ID,
     completionHandler: @escaping @Sendable (CKUserIdentity?, (any Error)?) -> Void
@@ -73,6 +80,7 @@ extension CKContainer {
     tell(completionHandler) { try await self.userIdentity(forUserRecordID: userRecordID) }
   }
 
+  /// `userIdentities(forEmailAddresses:)` with a completion handler.
   @preconcurrency
   public func discoverUserIdentities(
     forEmailAddresses emails: [String],
@@ -81,6 +89,7 @@ extension CKContainer {
     callBack(completionHandler) { try await self.userIdentities(forEmailAddresses: emails) }
   }
 
+  /// `userIdentities(forPhoneNumbers:)` with a completion handler.
   @preconcurrency
   public func discoverUserIdentities(
     forPhoneNumbers phoneNumbers: [String],
@@ -89,6 +98,7 @@ extension CKContainer {
     callBack(completionHandler) { try await self.userIdentities(forPhoneNumbers: phoneNumbers) }
   }
 
+  /// `userIdentities(forUserRecordIDs:)` with a completion handler.
   @preconcurrency
   public func discoverUserIdentities(
     forUserRecordIDs userRecordIDs: [CKRecord.ID],

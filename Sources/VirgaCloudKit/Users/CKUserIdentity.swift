@@ -3,6 +3,7 @@ import VirgaModel
 
 /// A user as others see them.
 public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, Sendable {
+  /// What a user is looked up by.
   public typealias LookupInfo = CKUserIdentityLookupInfo
 
   let model: UserIdentity
@@ -44,26 +45,35 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
 
   init(_ model: UserLookupInfo) { self.model = model }
 
+  /// Looks for a user by e-mail address. It finds nobody here.
   public convenience init(emailAddress: String) { self.init(.emailAddress(emailAddress)) }
+  /// Looks for a user by telephone number. It finds nobody here.
   public convenience init(phoneNumber: String) { self.init(.phoneNumber(phoneNumber)) }
+  /// Looks for the user of that record.
   public convenience init(userRecordID: CKRecord.ID) {
     self.init(.userRecordName(UserName(userRecordID.recordName)))
   }
 
+  /// The same for several e-mail addresses, in their order.
   public class func lookupInfos(withEmails emails: [String]) -> [CKUserIdentity.LookupInfo] {
     emails.map { CKUserIdentityLookupInfo(emailAddress: $0) }
   }
 
+  /// The same for several telephone numbers, in their order.
   public class func lookupInfos(withPhoneNumbers phoneNumbers: [String]) -> [CKUserIdentity.LookupInfo] {
     phoneNumbers.map { CKUserIdentityLookupInfo(phoneNumber: $0) }
   }
 
+  /// The same for several records of users, in their order.
   public class func lookupInfos(with recordIDs: [CKRecord.ID]) -> [CKUserIdentity.LookupInfo] {
     recordIDs.map { CKUserIdentityLookupInfo(userRecordID: $0) }
   }
 
+  /// The e-mail address, if the user is looked up by one.
   public var emailAddress: String? { if case .emailAddress(let text) = model { text } else { nil } }
+  /// The telephone number, if the user is looked up by one.
   public var phoneNumber: String? { if case .phoneNumber(let text) = model { text } else { nil } }
+  /// The record, if the user is looked up by one.
   public var userRecordID: CKRecord.ID? {
     if case .userRecordName(let name) = model { CKRecord.ID(user: name) } else { nil }
   }

@@ -7,6 +7,7 @@ package import VirgaModel
 public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable {
   /// The zone that every database has. It is not atomic and has no change feed.
   public static let `default` = CKRecordZoneID(ZoneID(.default, owner: .defaultOwner))
+  /// The name of the zone that every database has.
   public static let defaultZoneName: String = ZoneName.default.rawValue
 
   package let model: ZoneID
@@ -29,7 +30,9 @@ public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable
 
   package init(_ model: ZoneID) { self.model = model }
 
+  /// The zone's name: 1...255 characters, none of them a control character, and the first no underscore.
   public var zoneName: String { model.name.rawValue }
+  /// The user record name of the zone's owner; `CKCurrentUserDefaultName` for one's own zones.
   public var ownerName: String { model.owner.rawValue }
 
   public static var supportsSecureCoding: Bool { true }

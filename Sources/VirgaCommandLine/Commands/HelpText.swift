@@ -1,17 +1,24 @@
 /// The words of a help page, in the language of the program.
 public struct HelpWords: Sendable {
+  /// Above the command line.
   public var usage = "Usage"
+  /// Above the options.
   public var options = "Options"
+  /// Above the commands.
   public var commands = "Commands"
+  /// Above a single example.
   public var example = "Example"
+  /// Above several examples.
   public var examples = "Examples"
   /// What stands for the options in a usage line.
   public var anyOptions = "[options]"
   /// What `--help` does.
   public var help = "Print this and exit."
 
+  /// The English words.
   public init() {}
 
+  /// The English words, which help has by default.
   public static let english = HelpWords()
 }
 

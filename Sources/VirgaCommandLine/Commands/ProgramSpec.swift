@@ -2,9 +2,11 @@
 public struct ProgramSpec: Sendable {
   /// Commands whose first word is the same: `virga records …`.
   public struct Group: Sendable {
+    /// The commands' first word.
     public var name: String
     /// A phrase for the list of commands.
     public var brief: String
+    /// Makes a group of the commands with that first word.
     public init(_ name: String, _ brief: String) {
       self.name = name
       self.brief = brief
@@ -13,29 +15,39 @@ public struct ProgramSpec: Sendable {
 
   /// Something by name and what it means: a variable, an exit code, a file.
   public struct Entry: Sendable {
+    /// What is explained.
     public var name: String
+    /// What it means, in sentences.
     public var text: String
+    /// Makes an entry of the lists in the manual.
     public init(_ name: String, _ text: String) {
       self.name = name
       self.text = text
     }
   }
 
+  /// The program's name, as typed.
   public var name: String
+  /// The program's version.
   public var version: String
   /// The day of that version, such as `2026-12-01`; pages show it.
   public var date: String
   /// One sentence.
   public var summary: String
+  /// The groups that the list of commands has.
   public var groups: [Group]
   /// In the order of the help.
   public var commands: [CommandSpec]
   /// Options that may stand before the command as well as after it.
   public var options: [CommandSpec.Option]
+  /// The variables that the program reads.
   public var environment: [Entry]
+  /// What the program ends with, and when.
   public var exitCodes: [Entry]
+  /// The files that the program reads and writes.
   public var files: [Entry]
 
+  /// Makes a program of its commands.
   public init(
     name: String, version: String, date: String, summary: String, groups: [Group] = [], commands: [CommandSpec],
     options: [CommandSpec.Option] = [], environment: [Entry] = [], exitCodes: [Entry] = [], files: [Entry] = []

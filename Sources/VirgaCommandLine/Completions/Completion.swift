@@ -1,5 +1,6 @@
 /// A shell for which a program writes its completions.
 public enum Shell: String, CaseIterable, Sendable {
+  /// The shells that are known.
   case bash, zsh, fish
 
   /// What completes the program's commands, options and values in the shell.

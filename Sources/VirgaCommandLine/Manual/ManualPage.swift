@@ -2,6 +2,7 @@
 public struct ManualPage: Sendable {
   /// The name of its file: `virga-records.1`.
   public let fileName: String
+  /// The page in the language of `man`.
   public let text: String
 
   /// The pages of a program: one with everything, or one for the program and one for each first word of its commands.

@@ -2,6 +2,7 @@
 public struct ProgressLine: Hashable, Sendable {
   /// What is counted.
   public enum Unit: Hashable, Sendable {
+    /// Bytes, written with their unit.
     case bytes
     /// Things, with their name in the plural.
     case things(String)
@@ -9,11 +10,15 @@ public struct ProgressLine: Hashable, Sendable {
 
   /// What is done, such as `Backing up`.
   public var label: String
+  /// What is counted.
   public var unit: Unit
+  /// How much is done.
   public var done: Int64
   /// `nil` while nobody knows.
   public var total: Int64?
 
+  /// Makes a line.
+  /// - Parameter total: How much there is to do; `nil` if nobody knows.
   public init(label: String, unit: Unit, done: Int64 = 0, total: Int64? = nil) {
     self.label = label
     self.unit = unit

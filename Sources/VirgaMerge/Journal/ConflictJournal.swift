@@ -4,27 +4,38 @@ public import VirgaModel
 ///
 /// It holds values that were discarded, so it is as private as the records themselves, and belongs where they are kept.
 public struct ConflictJournal: Hashable, Sendable, Codable {
+  /// One merge: what met what, and what became of it.
   public struct Entry: Hashable, Sendable, Codable, Identifiable {
     /// Counts up over the journal's life.
     public let id: Int64
+    /// When the merge happened, by this device's clock.
     public let time: Timestamp
+    /// The name of the record that was merged.
     public let record: RecordName
+    /// The zone of that record.
     public let zone: ZoneID
+    /// The type of that record.
     public let type: RecordType
     /// The server's version that my change met.
     public let serverTag: ChangeTag?
+    /// What was decided, in the order of the policy.
     public let decisions: [MergeDecision]
     /// Records that keep the other version.
     public let forks: [RecordName]
+    /// What somebody has to answer; `nil` if nothing is open.
     public let question: MergeQuestion?
+    /// Whether somebody took the merge back.
     public fileprivate(set) var isUndone = false
   }
 
   /// At most this many entries; the oldest go first.
   public let limit: Int
+  /// What is kept, oldest first.
   public private(set) var entries: [Entry] = []
   private var lastID: Int64 = 0
 
+  /// Makes an empty journal.
+  /// - Parameter limit: The entries that are kept; the oldest go first.
   public init(limit: Int = 1_000) {
     precondition(limit > 0, "a journal keeps at least one entry")
     self.limit = limit

@@ -18,7 +18,9 @@ public struct MergeOutcome: Sendable {
 
 /// What met what, which rule decided, and what was discarded.
 public struct MergeDecision: Hashable, Sendable, Codable {
+  /// Whose value a merged record has.
   public enum Taken: String, Hashable, Sendable, Codable {
+    /// The server's, or this device's.
     case server, mine
     /// Made of both.
     case merged
@@ -26,6 +28,7 @@ public struct MergeDecision: Hashable, Sendable, Codable {
 
   /// A value that is in the merged record no more.
   public struct Discarded: Hashable, Sendable, Codable {
+    /// The field that had the value.
     public var field: FieldName
     /// Whose value it was.
     public var side: Taken
@@ -35,27 +38,37 @@ public struct MergeDecision: Hashable, Sendable, Codable {
     public var kept: StoredValue?
   }
 
+  /// The fields that were decided together.
   public var fields: [FieldName]
   /// The rule, or the invariant that was broken.
   public var rule: String
+  /// Whose values the merged record has.
   public var taken: Taken
+  /// The values that are in the merged record no more.
   public var discarded: [Discarded]
 }
 
 /// Something that a person has to decide. It can be stored; answering it is an ordinary save.
 public struct MergeQuestion: Hashable, Sendable, Codable {
+  /// One field, with the values to choose from.
   public struct Choice: Hashable, Sendable, Codable {
+    /// The field to decide.
     public var field: FieldName
+    /// What it was before both changes; `nil` if it was not there, or is not known.
     public var ancestor: StoredValue?
     /// What the record shows until somebody answers.
     public var server: StoredValue?
+    /// What this device had set.
     public var mine: StoredValue?
   }
 
+  /// The name of the record to decide.
   public var record: RecordName
+  /// The zone of that record.
   public var zone: ZoneID
   /// The server's version that my change met.
   public var serverTag: ChangeTag?
+  /// The fields to decide.
   public var choices: [Choice]
 
   /// The same on every device that meets the same two versions.

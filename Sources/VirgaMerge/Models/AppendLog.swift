@@ -2,15 +2,20 @@ public import VirgaModel
 
 /// A log that only grows, and its total: each entry is a record of its own, numbered by the device that wrote it.
 public struct AppendLog: Sendable {
+  /// The type of the records that the entries are.
   public let type: RecordType
+  /// The field that says which log the entry belongs to.
   public static let log: FieldName = "log"
+  /// The field that says which device wrote the entry.
   public static let device: FieldName = "device"
   /// The entry's number among those of its device, from 1; in a summary the last one that it holds.
   public static let number: FieldName = "number"
+  /// The field with what the entry adds to the total.
   public static let amount: FieldName = "amount"
   /// 1 in a summary of a device's earlier entries.
   public static let summary: FieldName = "summary"
 
+  /// Makes a model over records of that type.
   public init(type: String) { self.type = RecordType(type) }
 
   /// - Parameter number: One more than this device's last entry. An entry that is written again under its number is the same record,

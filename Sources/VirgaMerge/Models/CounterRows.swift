@@ -4,13 +4,18 @@ public import VirgaModel
 ///
 /// Two devices that add at the same time write two records, so neither can be lost, and a save that is sent twice says the same twice.
 public struct CounterRows: Sendable {
+  /// The type of the records that the rows are.
   public let type: RecordType
   /// The fields: which counter, whose row, how much, and whether the device will write no more.
   public static let counter: FieldName = "counter"
+  /// The field that says whose row it is.
   public static let device: FieldName = "device"
+  /// The field with how much the device has added.
   public static let total: FieldName = "total"
+  /// The field that is 1 once the device will write no more.
   public static let closed: FieldName = "closed"
 
+  /// Makes a model over records of that type.
   public init(type: String) { self.type = RecordType(type) }
 
   /// The device's row with that much added. Without a row yet it is a new record.

@@ -4,12 +4,16 @@ public import VirgaModel
 ///
 /// An addition that a removal did not know of stays: who adds an element again while somebody else removes it keeps it.
 public struct MembershipRows: Sendable {
+  /// The type of the records that the rows are.
   public let type: RecordType
+  /// The field that says which set the row belongs to.
   public static let set: FieldName = "set"
+  /// The field with the element.
   public static let element: FieldName = "element"
   /// 1 on a row that was removed. It never goes back, so two writers of one row agree.
   public static let removed: FieldName = "removed"
 
+  /// Makes a model over records of that type.
   public init(type: String) { self.type = RecordType(type) }
 
   /// A new row. Its name is new too, whatever was added or removed before.

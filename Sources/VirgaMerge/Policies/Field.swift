@@ -8,21 +8,35 @@ public import VirgaModel
 public struct Field: Sendable {
   let names: [FieldName]
 
+  /// Names one field, or several that belong together.
   public init(_ names: String...) { self.names = names.map { FieldName($0) } }
 
+  /// Merges them by that rule.
   public func merged(by rule: MergeRule) -> FieldPolicy { FieldPolicy(names: names, rule: rule) }
 
+  /// Takes the server's side.
   public func preferServer() -> FieldPolicy { merged(by: .preferServer) }
+  /// Takes this device's side.
   public func preferMine() -> FieldPolicy { merged(by: .preferMine) }
+  /// Takes the side whose date in that field is later; see `MergeRule.newest(by:)`.
   public func newest(by field: String) -> FieldPolicy { merged(by: .newest(by: field)) }
+  /// Takes the larger value of each field.
   public func largest() -> FieldPolicy { merged(by: .largest) }
+  /// Takes the smaller value of each field.
   public func smallest() -> FieldPolicy { merged(by: .smallest) }
+  /// Adds up what both sides added; see `MergeRule.counter`.
   public func counter() -> FieldPolicy { merged(by: .counter) }
+  /// Takes what either side added, without what either removed.
   public func set() -> FieldPolicy { merged(by: .set) }
+  /// Takes both sides' insertions and removals, in place.
   public func orderedList() -> FieldPolicy { merged(by: .orderedList) }
+  /// Takes both sides' lines and words; where they touch, the other rule decides.
   public func text(orElse rule: MergeRule) -> FieldPolicy { merged(by: .text(orElse: rule)) }
+  /// Takes the server's side, and keeps this device's in a record of its own.
   public func fork() -> FieldPolicy { merged(by: .fork) }
+  /// Takes the server's side until somebody answers.
   public func ask() -> FieldPolicy { merged(by: .ask) }
+  /// Takes what a closure makes of the three values of each field. The name stands in journals.
   public func custom(
     _ name: String, _ resolve: @escaping @Sendable (ConflictingValues) -> FieldValue?
   ) -> FieldPolicy {
@@ -32,12 +46,18 @@ public struct Field: Sendable {
 
 /// The record as a whole: if both sides changed anything at all, the rule chooses one side for every field.
 public struct WholeRecord: Sendable {
+  /// Stands for every field of the record.
   public init() {}
 
+  /// Takes the server's side.
   public func preferServer() -> WholeRecordPolicy { WholeRecordPolicy(rule: .preferServer) }
+  /// Takes this device's side.
   public func preferMine() -> WholeRecordPolicy { WholeRecordPolicy(rule: .preferMine) }
+  /// Takes the side whose date in that field is later; see `MergeRule.newest(by:)`.
   public func newest(by field: String) -> WholeRecordPolicy { WholeRecordPolicy(rule: .newest(by: field)) }
+  /// Takes the server's side, and keeps this device's in a record of its own.
   public func fork() -> WholeRecordPolicy { WholeRecordPolicy(rule: .fork) }
+  /// Takes the server's side until somebody answers.
   public func ask() -> WholeRecordPolicy { WholeRecordPolicy(rule: .ask) }
 }
 
@@ -59,6 +79,7 @@ public struct Invariant: Sendable {
   let name: String
   let holds: @Sendable (MergedFields) -> Bool
 
+  /// Makes a sentence that a merged record must fulfil. The name stands in journals.
   public init(_ name: String, holds: @escaping @Sendable (MergedFields) -> Bool) {
     self.name = name
     self.holds = holds
@@ -79,10 +100,15 @@ public struct Invariant: Sendable {
 public struct WholeRecordRule: Sendable {
   let rule: MergeRule
 
+  /// Takes the server's side.
   public static let preferServer = WholeRecordRule(rule: .preferServer)
+  /// Takes this device's side.
   public static let preferMine = WholeRecordRule(rule: .preferMine)
+  /// Takes the server's side, and keeps this device's in a record of its own.
   public static let fork = WholeRecordRule(rule: .fork)
+  /// Takes the server's side until somebody answers.
   public static let ask = WholeRecordRule(rule: .ask)
+  /// Takes the side whose date in that field is later; see `MergeRule.newest(by:)`.
   public static func newest(by field: String) -> WholeRecordRule { WholeRecordRule(rule: .newest(by: field)) }
 }
 

@@ -80,12 +80,19 @@ public struct MergePolicy: Sendable {
 
 /// What is wrong with a policy.
 public enum MergePolicyError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// A rule for fields names none.
   case fieldWithoutName
+  /// Two rules name this field.
   case fieldTwice(String)
+  /// A rule for this field stands beside one for the whole record.
   case fieldBesideWholeRecord(String)
+  /// Two rules are for the whole record.
   case wholeRecordTwice
+  /// A rule is for this field, which keeps the marks of the policy.
   case ruleForMarks(String)
+  /// The counter in this field needs the policy's `marks:`.
   case counterWithoutMarks(String)
+  /// The rule for all other fields may not fit this one.
   case defaultThatMayNotFit(String)
 
   public var description: String {

@@ -36,7 +36,9 @@ public struct MergeRule: Sendable {
 
   let kind: Kind
 
+  /// The server's value: that of whoever saved first.
   public static let preferServer = MergeRule(kind: .preferServer)
+  /// This device's value: that of whoever saves last.
   public static let preferMine = MergeRule(kind: .preferMine)
 
   /// The side whose date in that field is later. A date after the moment at which the server took the version counts as that moment,
@@ -46,6 +48,7 @@ public struct MergeRule: Sendable {
 
   /// By number, date, or the bytes of a text. A missing value is smaller than any other.
   public static let largest = MergeRule(kind: .largest)
+  /// By number, date, or the bytes of a text. A missing value is smaller than any other.
   public static let smallest = MergeRule(kind: .smallest)
 
   /// The server's number and what was added here. Needs `marks:` of the policy; see `MergePolicy`.
@@ -54,6 +57,7 @@ public struct MergeRule: Sendable {
   /// A list without an order. It is stored in the order of its values, so that all devices store the same.
   public static let set = MergeRule(kind: .set)
 
+  /// A list whose order counts. Both sides' insertions and removals are kept, in place.
   public static let orderedList = MergeRule(kind: .orderedList)
 
   /// Three-way by lines, and by words within lines that both sides changed.
@@ -111,8 +115,12 @@ public struct MergeRule: Sendable {
 
 /// The three values of one field that both sides changed; `nil` where a version does not have the field.
 public struct ConflictingValues: Sendable {
+  /// The field in which both sides differ.
   public var field: FieldName
+  /// What it was before both changes; `nil` if it was not there, or is not known.
   public var ancestor: FieldValue?
+  /// What the server has; `nil` if the field was removed there.
   public var server: FieldValue?
+  /// What this device has; `nil` if the field was removed here.
   public var mine: FieldValue?
 }

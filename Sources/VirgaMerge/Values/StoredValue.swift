@@ -2,8 +2,10 @@ public import VirgaModel
 
 /// A value of a field in a form that can be written to a file and read back.
 public struct StoredValue: Hashable, Sendable, Codable {
+  /// The value as the model has it.
   public let fieldValue: FieldValue
 
+  /// Wraps a value so that it can be stored.
   public init(_ value: FieldValue) { fieldValue = value }
 
   private enum Key: String, CodingKey { case type, value, values, tag, zone, action, size, checksum }
