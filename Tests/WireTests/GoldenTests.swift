@@ -227,7 +227,7 @@ import VirgaModel
     _ name: String, _ operation: VirgaWire.Operation, _ reply: Reply
   ) throws {
     let plain = String(decoding: reply.encoded(extensions: false, uuid: "u-1"), as: UTF8.self)
-    for key in ["atomic", "deletionReason", "serverRecord", "ancestorRecord"] { #expect(!plain.contains("\"\(key)\"")) }
+    for key in ["atomic", "deletionReason", "ancestorRecord"] { #expect(!plain.contains("\"\(key)\"")) }
     _ = try Reply(decoding: Array(plain.utf8), for: operation)
   }
 

@@ -138,16 +138,17 @@ extension RecordBatch {
     return try isCurrent(tag, live) ? nil : ServiceError(.conflict, Reason.staleTag)
   }
 
-  /// With the records that the client asks for as far as they fit into the answer; it looks others up.
+  /// With the record as it stands, and for our own clients its ancestor, as far as they fit into the answer; clients look up
+  /// what does not.
   private mutating func failure(
     _ name: RecordName, _ error: ServiceError, live: StoredRecord?, tag: ChangeTag?, context: CallContext
   ) throws -> RecordFailure {
     var failure = RecordFailure(name, error)
-    guard context.wantsExtensions, let live, let row = zone.row else { return failure }
+    guard let live, let row = zone.row else { return failure }
     if let grants = zone.grants, try !grants.mayRead(live) { return failure }
     guard conflictBytes.takes(live) else { return failure }
     failure.serverRecord = try wholeView.envelope(of: live)
-    if let sequence = tag?.sequence,
+    if context.wantsExtensions, let sequence = tag?.sequence,
       let ancestor = try transaction.version(sequence, of: name, in: row), !ancestor.isDeleted,
       try zone.mayRead(ancestor, of: live, in: transaction), conflictBytes.takes(ancestor)
     {

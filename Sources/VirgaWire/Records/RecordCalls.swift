@@ -43,9 +43,10 @@ public enum RecordResult: Hashable, Sendable {
 public struct RecordFailure: Hashable, Sendable {
   public var name: RecordName
   public var error: ServiceError
-  /// With a conflict, for clients that ask for our extensions: the record as it stands, and as it stood at the tag
-  /// that the client sent, if that version is still kept.
+  /// With a conflict: the record as it stands.
   public var serverRecord: RecordEnvelope?
+  /// With a conflict, for clients that ask for our extensions: the record as it stood at the tag that the client sent, if
+  /// that version is still kept.
   public var ancestorRecord: RecordEnvelope?
 
   public init(_ name: RecordName, _ error: ServiceError) {

@@ -121,15 +121,13 @@ extension RecordResult {
       writer.beginObject()
       writer.member("recordName", failure.name.rawValue)
       failure.error.writeMembers(into: &writer, uuid: style.uuid)
-      if style.extensions {
-        if let record = failure.serverRecord {
-          writer.key("serverRecord")
-          record.write(into: &writer)
-        }
-        if let record = failure.ancestorRecord {
-          writer.key("ancestorRecord")
-          record.write(into: &writer)
-        }
+      if let record = failure.serverRecord {
+        writer.key("serverRecord")
+        record.write(into: &writer)
+      }
+      if style.extensions, let record = failure.ancestorRecord {
+        writer.key("ancestorRecord")
+        record.write(into: &writer)
       }
       writer.endObject()
     }

@@ -63,10 +63,14 @@ enum ProtocolTables {
     errorKeys, may: [("retryAfter", .integer), ("redirectURL", .text), ("redirectUrl", .text)])
 
   /// An item that came out, or an error that names it.
-  private static func item(_ success: Shape, named name: String, _ shape: Shape) -> Shape {
+  /// - Parameter conflicting: What the item's `serverRecord` is, if it has one.
+  private static func item(
+    _ success: Shape, named name: String, _ shape: Shape, conflicting: Shape? = nil
+  ) -> Shape {
     .depending { value in
       guard value["serverErrorCode"] != nil else { return success }
-      return .keys(errorKeys + [(name, shape)], may: [("retryAfter", .integer)])
+      let record = conflicting.map { [("serverRecord", $0)] } ?? []
+      return .keys(errorKeys + [(name, shape)], may: [("retryAfter", .integer)] + record)
     }
   }
 
@@ -103,7 +107,7 @@ enum ProtocolTables {
   private static func recordItem(deleted: Shape, numbersAsStrings: Bool = false) -> Shape {
     .depending { value in
       let success = value["deleted"] == .flag(true) ? deleted : record(numbersAsStrings: numbersAsStrings)
-      return item(success, named: "recordName", .text)
+      return item(success, named: "recordName", .text, conflicting: record(numbersAsStrings: false))
     }
   }
 
