@@ -107,7 +107,7 @@ let package = Package(
       [
         "TestSupport", "VirgaModel", "VirgaWire", "VirgaSchema", "VirgaServer", "VirgaSQLite", "VirgaServerSQLite",
         "CSQLite",
-      ]),
+      ], exclude: ["Fixtures"]),
     tests(
       "HTTPTests",
       [

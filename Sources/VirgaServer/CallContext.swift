@@ -104,7 +104,6 @@ public struct CallContext: Sendable {
   public var recordsPerPageMax: Int
   /// The most operations, or names, that a request of this client may hold.
   public var operationsPerRequestMax = Limits.operationsPerRequestMax
-  public var preparation = Preparation.nothing
   /// What clients that wait are to be handed once the transaction has committed.
   public var wakes = Wakes()
   /// Whether a client waits at a push token, or did a moment ago.

@@ -49,17 +49,25 @@ public struct Service: Sendable {
   /// Performs any call. Nothing is written if it throws; the caller wakes `context.wakes` after the commit.
   /// - Throws: as `read`.
   public func write(_ call: Call, in transaction: any WriteTransaction, context: inout CallContext) throws -> Reply {
+    try write(prepare(call), in: transaction, context: &context)
+  }
+
+  /// The same for a call that another thread has prepared.
+  public func write(
+    _ prepared: PreparedCall, in transaction: any WriteTransaction, context: inout CallContext
+  ) throws -> Reply {
     try checkContainer(context.endpoint.container)
-    try call.checkCount(atMost: context.operationsPerRequestMax)
-    return try performWrite(call, in: transaction, context: &context)
+    try prepared.call.checkCount(atMost: context.operationsPerRequestMax)
+    return try performWrite(prepared, in: transaction, context: &context)
   }
 
   private func performWrite(
-    _ call: Call, in transaction: any WriteTransaction, context: inout CallContext
+    _ prepared: PreparedCall, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {
-    switch call {
+    switch prepared.call {
     case .recordsQuery(let request): try queryMakingIndexes(request, in: transaction, context: context)
-    case .recordsModify(let request): try modifyRecords(request, in: transaction, context: &context)
+    case .recordsModify(let request):
+      try modifyRecords(request, prepared.operations, in: transaction, context: &context)
     case .recordsAccept(let request): try acceptShares(request, in: transaction, context: &context)
     case .usersCaller, .usersCurrent: try callingUser(in: transaction, context: &context)
     case .zonesModify(let request): try modifyZones(request, in: transaction, context: &context)
@@ -67,7 +75,7 @@ public struct Service: Sendable {
     case .assetsRereference(let request): try rereferenceAssets(request, in: transaction, context: &context)
     case .tokensCreate(let request): try createPushToken(request, in: transaction, context: &context)
     case .tokensRegister(let request): try registerPushToken(request, in: transaction, context: &context)
-    default: try performRead(call, in: transaction, context: &context)
+    default: try performRead(prepared.call, in: transaction, context: &context)
     }
   }
 

@@ -21,7 +21,7 @@ public final class SQLiteStore: Store {
     public var logPagesMax = 4_000
     /// How long opening the store may take to make room for the log, which pays for whoever writes often.
     public var logRoomTime: Duration = .zero
-    /// Up to how long commits and small reads may take lately for a caller that may block to wait for its own.
+    /// Up to how long commits and small reads may take lately for small bodies to run on the threads of their callers.
     public var quickTime: Duration = .milliseconds(1)
     /// Told of what takes a while when the store is opened.
     public var note: @Sendable (String) -> Void = { _ in }
@@ -103,23 +103,23 @@ public final class SQLiteStore: Store {
   deinit { close() }
 
   public func read<Value: Sendable>(
-    mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
+    size: BodySize, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
-    let job = ReadJob(isSmall: mayBlock) { transaction in
+    let job = ReadJob(isSmall: size == .small) { transaction in
       let result = Result { try body(transaction) }
       return { completion(result.mapError(StoreError.translating)) }
     } fail: {
       completion(.failure($0))
     }
-    if mayBlock, state.readsAreQuick, let answer = callers.withLockIfAvailable({ $0?.perform(job) }) ?? nil {
+    if size == .small, state.readsAreQuick, let answer = callers.withLockIfAvailable({ $0?.perform(job) }) ?? nil {
       return answer()
     }
     refuse(reads.push(job), job.fail)
   }
 
   public func write<Value: Sendable>(
-    mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+    size: BodySize, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
     let job = WriteJob { transaction in
@@ -128,7 +128,7 @@ public final class SQLiteStore: Store {
     } fail: {
       completion(.failure($0))
     }
-    if mayBlock, writes.takeTurnIfIdle() {
+    if size == .small, writes.takeTurnIfIdle() {
       let answers = writer?.performOnCaller(job)
       writes.endTurn()
       if let answers {
@@ -138,8 +138,6 @@ public final class SQLiteStore: Store {
     }
     refuse(writes.push(job), job.fail)
   }
-
-  public var hasIdleWriter: Bool { writes.hasIdleThread }
 
   private func refuse<Job>(_ refusal: JobQueue<Job>.Refusal?, _ fail: (any Error) -> Void) {
     switch refusal {

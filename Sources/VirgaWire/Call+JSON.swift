@@ -5,16 +5,13 @@ extension Call {
   /// - Throws: `ServiceError` with the code `badRequest`, for what is not JSON, has another shape than the operation
   ///   asks for, or passes a limit on the number of its parts. What spoils a single operation of several is reported
   ///   with that operation instead.
-  /// - Parameter listener: Given the operations of a `records/modify` on the way.
-  public init(
-    decoding bytes: [UInt8], for operation: Operation, listener: OperationListener? = nil
-  ) throws(ServiceError) {
+  public init(decoding bytes: [UInt8], for operation: Operation) throws(ServiceError) {
     do {
       var reader = JSONReader(message: bytes)
       if reader.isAtEnd { reader = JSONReader(Array("{}".utf8)) }
       // A body may say little at great length: what is read of it stays in proportion.
       reader.elementsMax = Limits.listElementsMax
-      self = try Call(reading: &reader, for: operation, listener)
+      self = try Call(reading: &reader, for: operation)
       try reader.finish()
     } catch {
       throw ServiceError(error)
@@ -22,12 +19,10 @@ extension Call {
     try checkCount(atMost: Limits.operationsPerRequestMax)
   }
 
-  private init(
-    reading reader: inout JSONReader, for operation: Operation, _ listener: OperationListener?
-  ) throws(WireError) {
+  private init(reading reader: inout JSONReader, for operation: Operation) throws(WireError) {
     switch operation {
     case .recordsQuery: self = .recordsQuery(try RecordsQueryRequest(reading: &reader))
-    case .recordsModify: self = .recordsModify(try RecordsModifyRequest(reading: &reader, listener))
+    case .recordsModify: self = .recordsModify(try RecordsModifyRequest(reading: &reader))
     case .recordsLookup: self = .recordsLookup(try RecordsLookupRequest(reading: &reader))
     case .recordsChanges: self = .recordsChanges(try ZoneChangesRequest(reading: &reader))
     case .recordsResolve: self = .recordsResolve(try ShortGUIDsRequest(reading: &reader))

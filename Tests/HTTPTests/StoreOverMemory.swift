@@ -7,14 +7,14 @@ protocol StoreOverMemory: Store {
 
 extension StoreOverMemory {
   func read<Value: Sendable>(
-    mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
+    size: BodySize, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
     store.read(body, completion: completion)
   }
 
   func write<Value: Sendable>(
-    mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+    size: BodySize, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
     store.write(body, completion: completion)

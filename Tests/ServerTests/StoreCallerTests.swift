@@ -37,9 +37,9 @@ struct StoreCallerTests {
   }
 
   /// Adds 1 to the zone's sequence, and answers the new one.
-  private func count(mayBlock: Bool = true, throwing error: (any Error)? = nil) -> Outcome {
+  private func count(size: BodySize = .small, throwing error: (any Error)? = nil) -> Outcome {
     let outcome = Outcome()
-    store.write(mayBlock: mayBlock) { transaction in
+    store.write(size: size) { transaction in
       outcome.noteBody()
       var row = try #require(try transaction.zone("Notes", in: diary))
       row.sequence += 1
@@ -54,7 +54,7 @@ struct StoreCallerTests {
 
   private func read() -> Outcome {
     let outcome = Outcome()
-    store.read(mayBlock: true) { transaction in
+    store.read(size: .small) { transaction in
       outcome.noteBody()
       return Int(try #require(try transaction.zone("Notes", in: diary)).sequence)
     } completion: {
@@ -64,7 +64,7 @@ struct StoreCallerTests {
   }
 
   private func sequence() async throws -> Int {
-    Int(try #require(try await store.reading(mayBlock: true) { try $0.zone("Notes", in: diary) }).sequence)
+    Int(try #require(try await store.reading(size: .small) { try $0.zone("Notes", in: diary) }).sequence)
   }
 
   @Test func aWriteOnItsCallersThreadIsAnsweredBeforeTheCallReturns() async throws {
@@ -73,7 +73,7 @@ struct StoreCallerTests {
     #expect(outcome.isAnswered && outcome.ranHere)
     #expect(try outcome.value() == before + 1)
     #expect(try await sequence() == before + 1, "it was not committed")
-    #expect(!count(mayBlock: false).ranHere)
+    #expect(!count(size: .any).ranHere)
   }
 
   @Test func aBodyThatThrowsIsUndone() async throws {
@@ -90,7 +90,7 @@ struct StoreCallerTests {
     let before = try await sequence()
     let gate = Gate()
     gate.close(store)
-    let first = count(mayBlock: false)
+    let first = count(size: .any)
     let second = count()
     #expect(!second.isAnswered && store.waitingWriteCount == 2, "it did not wait its turn")
     gate.open()
@@ -103,9 +103,9 @@ struct StoreCallerTests {
   @Test func aCallerPerformsItsOwnWriteOnly() async throws {
     let other = Outcome()
     let mine = Outcome()
-    store.write(mayBlock: true) { [store] _ in
+    store.write(size: .small) { [store] _ in
       mine.noteBody()
-      store.write(mayBlock: true) { _ in
+      store.write(size: .small) { _ in
         other.noteBody()
         return 0
       } completion: {
@@ -124,7 +124,7 @@ struct StoreCallerTests {
     let gate = Gate()
     gate.close(store)
     // The first one shows how quick the disk is.
-    _ = try await store.reading(mayBlock: true) { try $0.databases() }
+    _ = try await store.reading(size: .small) { try $0.databases() }
     let outcome = read()
     #expect(outcome.isAnswered && outcome.ranHere)
     gate.open()
@@ -143,7 +143,7 @@ struct StoreCallerTests {
           var numbers: [Int64] = []
           for number in 0..<50 {
             numbers.append(
-              try await store.writing(mayBlock: (task + number) % 3 != 0) { transaction in
+              try await store.writing(size: (task + number) % 3 != 0 ? .small : .any) { transaction in
                 var row = try #require(try transaction.zone("Notes", in: diary))
                 row.sequence += 1
                 try transaction.put(&row)

@@ -23,14 +23,14 @@ struct StorePropertyTests {
     for round in 0..<60 {
       let transactionSeed = random.next()
       let expected = try await Self.outcome(on: memory, seed: transactionSeed)
-      let mayBlock = Bool.random(using: &random)
-      let observed = try await Self.outcome(on: sqlite, seed: transactionSeed, mayBlock: mayBlock)
+      let size = Bool.random(using: &random) ? BodySize.small : .any
+      let observed = try await Self.outcome(on: sqlite, seed: transactionSeed, size: size)
       try #require(observed == expected, "seed \(seed), round \(round)")
       if round % 20 == 19 {
         sqlite.close()
         sqlite = try SQLiteStore(folder: folder.path)
       }
-      let read = try await sqlite.reading(mayBlock: mayBlock, Self.contents)
+      let read = try await sqlite.reading(size: size, Self.contents)
       try #require(try await memory.reading(Self.contents) == read, "seed \(seed), after round \(round)")
     }
     sqlite.close()
@@ -41,9 +41,9 @@ struct StorePropertyTests {
   }
 
   /// Runs one transaction of random verbs; answers what its reads saw, and whether it was kept.
-  static func outcome(on store: any Store, seed: UInt64, mayBlock: Bool = false) async throws -> [String] {
+  static func outcome(on store: any Store, seed: UInt64, size: BodySize = .any) async throws -> [String] {
     do {
-      return try await store.writing(mayBlock: mayBlock) { transaction in
+      return try await store.writing(size: size) { transaction in
         var random = SplitMix64(seed: seed)
         var seen: [String] = []
         for _ in 0..<Int.random(in: 1...15, using: &random) { try step(transaction, &random, &seen) }

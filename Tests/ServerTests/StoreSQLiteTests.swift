@@ -447,15 +447,15 @@ struct StoreSQLiteTests {
     #expect(store.counts.statements - before.statements == 7)
   }
 
-  @Test(arguments: [false, true])
-  func theLogIsBoundedWhileWritesGoOn(mayBlock: Bool) async throws {
+  @Test(arguments: [BodySize.any, .small])
+  func theLogIsBoundedWhileWritesGoOn(size: BodySize) async throws {
     var options = SQLiteStore.Options()
     options.logPagesBeforeCheckpoint = 50
     options.logPagesMax = 200
     let store = try open(options)
     let zone = try await store.writing { try $0.makeZone() }
     for batch in 0..<60 {
-      try await store.writing(mayBlock: mayBlock) { transaction in
+      try await store.writing(size: size) { transaction in
         for number in 1...20 {
           let sequence = Int64(batch * 20 + number)
           let fields = String(repeating: "y", count: 2_000)

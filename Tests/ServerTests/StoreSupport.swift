@@ -38,19 +38,19 @@ struct StoreUnderTest: Sendable {
 
 extension Store {
   func reading<Value: Sendable>(
-    mayBlock: Bool = false, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value
+    size: BodySize = .any, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value
   ) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-      read(mayBlock: mayBlock, body) { continuation.resume(with: $0) }
+      read(size: size, body) { continuation.resume(with: $0) }
     }
   }
 
   @discardableResult
   func writing<Value: Sendable>(
-    mayBlock: Bool = false, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value
+    size: BodySize = .any, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value
   ) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-      write(mayBlock: mayBlock, body) { continuation.resume(with: $0) }
+      write(size: size, body) { continuation.resume(with: $0) }
     }
   }
 }

@@ -5,12 +5,15 @@ import VirgaWire
 extension Front {
   /// Checks who asks, reads the call, runs it on the store and writes its answer.
   func call(_ endpoint: Endpoint, _ request: HTTPRequest, _ query: QueryParameters) async -> HTTPResponse {
-    guard let threads = configuration.workThreads, case .bytes(let body) = request.body, Self.mayBeginEarly(body) else {
+    guard let threads = configuration.workThreads, case .bytes(let body) = request.body, Self.isLarge(body) else {
       return await callHere(endpoint, request, query)
     }
     // A loop has other connections to look after.
     return await threads.run { await self.callHere(endpoint, request, query) }
   }
+
+  /// Whether a body takes so long to read that no connection of a loop should have to wait for it.
+  private static func isLarge(_ body: [UInt8]) -> Bool { body.count >= 32_768 }
 
   private func callHere(
     _ endpoint: Endpoint, _ request: HTTPRequest, _ query: QueryParameters
@@ -26,7 +29,7 @@ extension Front {
       tokenHeaders = authentication.responseHeaders
       try rates.admit(authentication.principal, now: configuration.now())
       guard case .bytes(let body) = request.body else { throw ServiceError.badRequest("the body is not in memory") }
-      if Self.mayBeginEarly(body) { try await checkMayWrite(authentication.principal, at: endpoint) }
+      if Self.isLarge(body) { try await checkMayWrite(authentication.principal, at: endpoint) }
       let context = context(for: endpoint, authentication.principal, request.head, query)
       let encode: @Sendable (Reply) -> [UInt8] = { [metrics] reply in
         metrics.count(reply.failureCodes, of: endpoint.operation)
@@ -58,28 +61,29 @@ extension Front {
       let call = try Call(decoding: body, for: operation)
       return try await run(call, context, meeting: faults(for: call, context)).map(encode)
     }
-    if operation == .recordsModify, Self.mayBeginEarly(body), store.hasIdleWriter {
-      return try await runWhileReading(body, context, encode)
-    }
     let call = try Call(decoding: body, for: operation)
-    if call.isLargeWrite { return try await runLarge(call, context, encode) }
     if call.operation.isReadOnly, !call.isSmallRead { return try await readLarge(call, context, encode) }
-    return encode(try await run(call, context, mayBlock: !Self.mayBeginEarly(body)))
+    return encode(try await run(call, context, size: Self.isLarge(body) ? .any : .small))
   }
 
-  /// - Parameter mayBlock: Whether the loop may perform the call itself if it is a small one.
-  func run(_ call: Call, _ context: CallContext, mayBlock: Bool = false) async throws -> Reply {
+  /// - Parameter size: Whether the loop may perform the call itself if it is a small one.
+  func run(_ call: Call, _ context: CallContext, size: BodySize = .any) async throws -> Reply {
     if call.operation.isReadOnly {
       return try await buildingIndexes(for: context) {
-        try await store.read(mayBlock: mayBlock && call.isSmallRead) { [service] transaction in
+        try await store.read(size: call.isSmallRead ? size : .any) { [service] transaction in
           var context = context
           return try service.read(call, in: transaction, context: &context)
         }
       }
     }
     // In the databases of others one save may concern many.
-    let mayBlock = mayBlock && context.endpoint.scope == .private && call.isSmallSave
-    let (reply, wakes) = try await write(call, context) { try await store.write(mayBlock: mayBlock, $0) }
+    let isSmall = context.endpoint.scope == .private && call.isSmallSave
+    let prepared = service.prepare(call)
+    let (reply, wakes) = try await store.write(size: isSmall ? size : .any) { [service] transaction in
+      var context = context
+      let reply = try service.write(prepared, in: transaction, context: &context)
+      return (reply, context.wakes)
+    }
     wake(wakes)
     return reply
   }
@@ -102,30 +106,6 @@ extension Front {
         var context = context
         return encode(try service.read(call, in: transaction, context: &context))
       }
-    }
-  }
-
-  typealias Writing = @Sendable (any WriteTransaction) throws -> (Reply, Wakes)
-
-  /// Has `perform` run the call as a write: prepared first, and once more without if a name that was to be new is taken.
-  func write<Result>(
-    _ call: Call, _ context: CallContext, isPrepared: Bool = true,
-    _ perform: (@escaping Writing) async throws -> Result
-  ) async throws -> Result {
-    guard isPrepared else { return try await perform(writing(call, context)) }
-    var prepared = context
-    prepared.preparation = service.prepare(call)
-    do { return try await perform(writing(call, prepared)) } catch is PreparationFailed {
-      return try await perform(writing(call, context))
-    }
-  }
-
-  /// The call as a write, which answers what to say, and what waiting clients are handed once it is durable.
-  func writing(_ call: Call, _ context: CallContext) -> Writing {
-    { [service] transaction in
-      var context = context
-      let reply = try service.write(call, in: transaction, context: &context)
-      return (reply, context.wakes)
     }
   }
 
@@ -153,11 +133,6 @@ extension Front {
 }
 
 extension Call {
-  /// Whether writing its answer takes longer than the change of thread that lets it happen beside the commit.
-  fileprivate var isLargeWrite: Bool {
-    if case .recordsModify(let request) = self { request.operations.count >= Self.manyOperations } else { false }
-  }
-
   /// Whether performing it takes no longer than a change of thread or two. A deletion may take many records along, a new
   /// parent moves all that is below, a share concerns others, and assets are looked for in older versions.
   fileprivate var isSmallSave: Bool {

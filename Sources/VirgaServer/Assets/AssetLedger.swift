@@ -42,15 +42,11 @@ struct AssetLedger {
   /// These are the assets of the live record.
   mutating func hold(_ assets: [AssetValue]) { held = Set(assets.map(Content.init)) }
 
-  /// The asset as it is stored.
   /// - Throws: `badRequest`, saying what is wrong with its receipt or that it has none.
-  mutating func admit(_ asset: AssetValue, record: RecordName, field: FieldName) throws -> AssetValue {
+  mutating func admit(_ asset: AssetValue, record: RecordName, field: FieldName) throws {
     // An asset that the record holds may be given back, and a save whose answer was lost be sent again.
     let content = Content(asset)
-    var stored = asset
-    stored.receipt = nil
-    stored.downloadURL = nil
-    if held.contains(content) { return stored }
+    if held.contains(content) { return }
     guard let key = asset.receipt else {
       guard try isKept(content) else {
         throw refusal("has no receipt, and the record does not hold it", field)
@@ -59,7 +55,7 @@ struct AssetLedger {
         throw refusal("is no longer held: its bytes are gone, upload them again or save the record without it", field)
       }
       held.insert(content)
-      return stored
+      return
     }
     guard let entity = try transaction.entity(.receipt, key: key) else {
       throw refusal("has an unknown receipt: upload the bytes again", field)
@@ -71,7 +67,6 @@ struct AssetLedger {
     }
     spent.insert(key)
     used.append(receipt)
-    return stored
   }
 
   private mutating func isKept(_ content: Content) throws -> Bool {

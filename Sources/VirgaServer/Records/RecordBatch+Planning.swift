@@ -2,45 +2,27 @@ import VirgaModel
 import VirgaWire
 
 extension RecordBatch {
-  /// Plans the operations of the request, also those that are still to come.
-  mutating func plan(context: inout CallContext) throws {
-    switch context.preparation {
-    case .nothing: try plan(request.operations, context: &context)
-    case .whole(let part): try plan(part.operations, fields: part.fields, context: &context)
-    case .later(let parts):
-      var number = 0
-      while let part = try parts.part(number) {
-        let first = entries.count
-        try plan(part.operations, fields: part.fields, context: &context)
-        try writeEarly(entries[first...], context: &context)
-        number += 1
-      }
-    }
-  }
-
-  /// - Parameter fields: What new records' fields are, if that is known.
-  private mutating func plan(
-    _ operations: [RecordOperation], fields: [[UInt8]?]? = nil, context: inout CallContext
-  ) throws {
-    let first = entries.count
-    makeRoom(for: first + operations.count, context)
-    try Limits.check(
-      first + operations.count, atMost: context.operationsPerRequestMax, "operations in one request")
-    for (index, operation) in operations.enumerated() {
+  /// Plans each operation by itself.
+  mutating func plan(_ prepared: [PreparedOperation], context: inout CallContext) throws {
+    entries.reserveCapacity(prepared.count)
+    indexByName.reserveCapacity(prepared.count)
+    for (operation, prepared) in zip(request.operations, prepared) {
       try Limits.check(desiredKeys: operation.desiredKeys)
       let name = operation.record.name ?? Self.newName(for: operation, context: &context)
       guard indexByName.updateValue(entries.count, forKey: name) == nil else {
         throw ServiceError.badRequest("record '\(name)' is named by more than one operation")
       }
-      entries.append(Entry(withPlainTag(operation, name), name: name, prepared: fields?[index]))
+      entries.append(Entry(withPlainTag(operation, name), name: name, prepared))
     }
-    for entry in entries[first...] {
+    var last: Entry?
+    for entry in entries {
       do {
-        entry.outcome = try plan(entry, context: &context)
+        entry.outcome = try plan(entry, after: last, context: &context)
       } catch let error as ServiceError where error.code != .authenticationRequired {
         entry.outcome = .failure(RecordFailure(entry.name, error))
       }
       if case .save(let save) = entry.outcome { try savedBytes.take(save.record) }
+      last = entry
     }
   }
 
@@ -52,16 +34,7 @@ extension RecordBatch {
     return plain
   }
 
-  private mutating func makeRoom(for count: Int, _ context: CallContext) {
-    guard count > indexByName.capacity else { return }
-    // Of a call that comes in parts there is more to come.
-    let isInParts = if case .later = context.preparation { true } else { false }
-    let capacity = isInParts ? max(count, Limits.operationsPerRequestMax) : count
-    entries.reserveCapacity(capacity)
-    indexByName.reserveCapacity(capacity)
-  }
-
-  private mutating func plan(_ entry: Entry, context: inout CallContext) throws -> Outcome {
+  private mutating func plan(_ entry: Entry, after last: Entry?, context: inout CallContext) throws -> Outcome {
     let (operation, name) = (entry.operation, entry.name)
     if let fault = operation.fault { throw fault }
     let isOwnUser = access.scope == .public && name.rawValue == access.user?.rawValue
@@ -69,7 +42,7 @@ extension RecordBatch {
     if let stated = operation.record.zone, try access.zoneID(stated) != zone.id {
       throw ServiceError.badRequest("record '\(name)' states another zone than the request")
     }
-    let newest = takesForNew(operation, context) ? nil : try zone.row.flatMap { try transaction.record(name, in: $0) }
+    let newest = takesForNew(operation) ? nil : try zone.row.flatMap { try transaction.record(name, in: $0) }
     let live = newest.flatMap { $0.isDeleted ? nil : $0 }
     if isOwnUser { try checkUserRecord(operation.record, live) }
     if let refusal = try access.refusal(of: operation.kind, of: operation.record.type, on: live, in: zone) {
@@ -90,16 +63,15 @@ extension RecordBatch {
     if (operation.record.type ?? live?.type) == .share {
       return .save(try planShare(entry, newest: newest, live: live, context: &context))
     }
-    return .save(try planSave(entry, newest: newest, live: live, context: &context))
+    return .save(try planSave(entry, after: last, newest: newest, live: live, context: &context))
   }
 
-  /// Whether a record is taken for new: the store will say when it is put whether it is.
-  private mutating func takesForNew(_ operation: RecordOperation, _ context: CallContext) -> Bool {
-    if case .nothing = context.preparation { return false }
-    guard operation.kind == .create, operation.record.type != .share else { return false }
-    hasTakenNamesForNew = true
-    return true
+  private func takesForNew(_ operation: RecordOperation) -> Bool {
+    takesNamesForNew && operation.kind == .create && operation.record.type != .share
   }
+
+  /// Whether a record was taken for new.
+  var hasTakenNamesForNew: Bool { entries.contains { takesForNew($0.operation) } }
 
   /// Users may change their own records, which the service makes, but not their roles.
   private func checkUserRecord(_ change: RecordChange, _ live: StoredRecord?) throws {
@@ -192,21 +164,24 @@ extension RecordBatch {
   }
 
   private mutating func planSave(
-    _ entry: Entry, newest: StoredRecord?, live: StoredRecord?, context: inout CallContext
+    _ entry: Entry, after last: Entry?, newest: StoredRecord?, live: StoredRecord?, context: inout CallContext
   ) throws -> PlannedSave {
-    let (change, kind) = (entry.operation.record, entry.operation.kind)
+    let change = entry.operation.record
     guard let type = change.type ?? live?.type else { throw ServiceError.badRequest("recordType is missing") }
-    if live == nil, let prepared = entry.prepared {
-      return try planNew(entry, type: type, fieldsJSON: prepared, newest: newest, context: &context)
-    }
+    entry.isAdmitted = entry.isLikeLast && last?.isAdmitted ?? false
+    let hasAssets = !entry.isAdmitted && change.fields.contains { $0.field?.value.assets.isEmpty == false }
     var merge = RecordMerge(
       name: entry.name, zone: zone.id, scope: access.scope,
-      schema: try schemas.draft(of: type, mayBeUsers: live != nil),
-      assets: AssetLedger(context, spent: spentReceipts, kept: assetsKept(of: entry.name), in: transaction), live: live,
-      seal: seal)
-    try merge.apply(change, replaces: kind.replaces)
-    schemas.keep(merge.schema)
-    spentReceipts = merge.assets.spent
+      schema: entry.isAdmitted ? nil : try schemas.draft(of: type, mayBeUsers: live != nil),
+      assets: hasAssets
+        ? AssetLedger(context, spent: spentReceipts, kept: assetsKept(of: entry.name), in: transaction) : nil,
+      live: live, seal: seal)
+    try merge.apply(change, entry.fields, replaces: entry.operation.kind.replaces)
+    if let schema = merge.schema {
+      schemas.keep(schema)
+      entry.isAdmitted = change.type != nil && !merge.hasConverted
+    }
+    if let assets = merge.assets { spentReceipts = assets.spent }
 
     let stamp = context.stamp(by: access.user ?? .defaultOwner, after: newest?.modified)
     var record = StoredRecord(
@@ -219,42 +194,7 @@ extension RecordBatch {
     record.assetChecksums = merge.assetChecksums
     record.references = merge.references
     return PlannedSave(
-      record: record, previous: newest, newReferences: merge.newReferences, receipts: merge.assets.used,
+      record: record, previous: newest, newReferences: merge.newReferences, receipts: merge.assets?.used ?? [],
       assetBytes: merge.assetBytes)
-  }
-}
-
-extension RecordBatch {
-  /// A new record whose fields are known already, if the schema takes them.
-  private mutating func planNew(
-    _ entry: Entry, type: RecordType, fieldsJSON: [UInt8], newest: StoredRecord?, context: inout CallContext
-  ) throws -> PlannedSave {
-    let change = entry.operation.record
-    if !change.hasFields(of: lastNew) { try admit(change, type) }
-    let stamp = context.stamp(by: access.user ?? .defaultOwner, after: newest?.modified)
-    var record = StoredRecord(
-      name: entry.name, type: type, sequence: 0, created: stamp, modified: stamp, fieldsJSON: fieldsJSON)
-    record.shortGUID = change.createShortGUID ? context.makeShortGUID() : nil
-    record.unknownMembers = change.unknownMembers
-    return PlannedSave(record: record, previous: newest, newReferences: [], receipts: [])
-  }
-
-  private mutating func admit(_ change: RecordChange, _ type: RecordType) throws {
-    var schema = try schemas.draft(of: type)
-    for element in change.fields {
-      guard let field = element.field else { continue }
-      _ = try schema.admit(field, named: element.name, isTagged: element.isTagged)
-    }
-    schemas.keep(schema)
-    lastNew = change
-  }
-}
-
-extension RecordChange {
-  /// Whether the schema has nothing to say of the record that it did not say of the other: records of an upload are
-  /// alike.
-  fileprivate func hasFields(of other: RecordChange?) -> Bool {
-    guard let other, type == other.type, fields.count == other.fields.count else { return false }
-    return zip(fields, other.fields).allSatisfy { $0.name == $1.name && $0.field?.type == $1.field?.type }
   }
 }

@@ -23,7 +23,7 @@ extension RecordBatch {
     let sharing = try ShareConsequences(of: self, row: row)
     let addedBytes = try countAddedBytes()
     let usedBytes = row.usedBytes
-    for entry in entries where !entry.isDone { try write(entry, row: &row, context: context) }
+    for entry in entries { try write(entry, row: &row, context: context) }
     for name in cascaded {
       guard let record = try transaction.record(name, in: row), !record.isDeleted else { continue }
       try bury(record, row: &row, context: context)
@@ -58,7 +58,6 @@ extension RecordBatch {
   }
 
   private mutating func open(context: inout CallContext) throws -> (database: DatabaseRow, zone: ZoneRow) {
-    if let opened { return opened }
     var database = try transaction.openDatabase(zone.database, context: &context)
     database.sequence += 1
     if zone.row == nil { try transaction.put(database) }
@@ -69,34 +68,12 @@ extension RecordBatch {
     return (database, row)
   }
 
-  /// Writes planned creates while operations are still to come, as far as nothing that may come changes what is written
-  /// of them: up to the first operation of another kind, in a zone where nothing is shared.
-  /// - Throws: `PreparationFailed` for what makes the early writes wrong.
-  mutating func writeEarly(_ planned: ArraySlice<Entry>, context: inout CallContext) throws {
-    guard zone.row?.sharing == ZoneSharing.none, zone.reach == nil else { return }
-    var rows = try open(context: &context)
-    for entry in planned {
-      if case .failure = entry.outcome { throw PreparationFailed() }
-      // A share that begins writes itself into its root.
-      if entry.operation.record.type == .share { throw PreparationFailed() }
-      if entry.prepared == nil || entry.operation.kind != .create { mayWriteEarly = false }
-      guard mayWriteEarly else { continue }
-      try write(entry, row: &rows.zone, context: context)
-      entry.isDone = true
-    }
-    opened = rows
-  }
-
   private mutating func write(_ entry: Entry, row: inout ZoneRow, context: CallContext) throws {
     switch entry.outcome {
     case .save(let save):
       row.sequence += 1
       save.record.sequence = row.sequence
-      do {
-        try transaction.put(save.record, in: row, replacing: save.previous, keepsVersion: keepsVersions)
-      } catch is RecordExists {
-        throw PreparationFailed()
-      }
+      try transaction.put(save.record, in: row, replacing: save.previous, keepsVersion: keepsVersions)
       for receipt in save.receipts {
         try transaction.put(receipt.spent.entity)
         try transaction.removeUnclaimed(receipt)

@@ -11,16 +11,18 @@ struct RecordBatch {
   final class Entry {
     let operation: RecordOperation
     let name: RecordName
-    /// The fields that a new record would have, if they are known already.
-    let prepared: [UInt8]?
+    let fields: FieldPatch
+    /// See `PreparedOperation.isLikeLast`.
+    let isLikeLast: Bool
     var outcome = Outcome.nothing
-    /// Whether it is done already; see `writeEarly`.
-    var isDone = false
+    /// Whether the schema takes the fields as they are.
+    var isAdmitted = false
 
-    init(_ operation: RecordOperation, name: RecordName, prepared: [UInt8]?) {
+    init(_ operation: RecordOperation, name: RecordName, _ prepared: PreparedOperation) {
       self.operation = operation
       self.name = name
-      self.prepared = prepared
+      fields = prepared.fields
+      isLikeLast = prepared.isLikeLast
     }
   }
 
@@ -71,16 +73,10 @@ struct RecordBatch {
   var cascaded: [RecordName] = []
   var schemas: SchemaBook
   var spentReceipts: Set<String> = []
-  /// Whether a record was taken for new without a look.
-  var hasTakenNamesForNew = false
-  /// The last new record whose fields were known already and which the schema took.
-  var lastNew: RecordChange?
+  /// Whether the names of records to create are taken for new without a look: the store says when a record is put.
+  let takesNamesForNew: Bool
   /// Whether there is room for the versions that are replaced.
   var keepsVersions = true
-  /// Whether all operations so far could be written at once.
-  var mayWriteEarly = true
-  /// The rows that all that is written changes, once there is something.
-  var opened: (database: DatabaseRow, zone: ZoneRow)?
   let wholeView: RecordView
   let seal: FieldSeal
   /// For what the answer shows of saved records, and of those that conflicts were with.
@@ -95,10 +91,11 @@ struct RecordBatch {
   var events: [RecordEvent] = []
 
   init(
-    _ request: RecordsModifyRequest, access: Access, zone: OpenZone, transaction: any WriteTransaction,
-    context: CallContext
+    _ request: RecordsModifyRequest, access: Access, zone: OpenZone, takesNamesForNew: Bool,
+    transaction: any WriteTransaction, context: CallContext
   ) {
     self.request = request
+    self.takesNamesForNew = takesNamesForNew
     self.access = access
     self.zone = zone
     self.transaction = transaction

@@ -9,8 +9,12 @@ struct RecordMerge {
   let live: StoredRecord?
   /// Opens the live record's fields.
   let seal: FieldSeal
-  private(set) var schema: RecordTypeSchema
-  private(set) var assets: AssetLedger
+  /// What the record's fields may be; `nil` if it is known that it takes them as they are.
+  private(set) var schema: RecordTypeSchema?
+  /// Judges the assets; `nil` if the request has none.
+  private(set) var assets: AssetLedger?
+  /// Whether the schema made other values of some.
+  private(set) var hasConverted = false
   private(set) var parent: Reference?
   private(set) var unknownMembers: [UInt8]
   private(set) var fieldsJSON: [UInt8] = []
@@ -20,10 +24,9 @@ struct RecordMerge {
   /// What the record refers to, and the part of it that the request sets.
   private(set) var references: [StoredReference] = []
   private(set) var newReferences: [StoredReference] = []
-  private var fields = Fields()
 
   init(
-    name: RecordName, zone: ZoneID, scope: DatabaseScope, schema: RecordTypeSchema, assets: AssetLedger,
+    name: RecordName, zone: ZoneID, scope: DatabaseScope, schema: RecordTypeSchema?, assets: AssetLedger?,
     live: StoredRecord?, seal: FieldSeal
   ) {
     self.name = name
@@ -37,37 +40,44 @@ struct RecordMerge {
     unknownMembers = live?.unknownMembers ?? []
   }
 
-  mutating func apply(_ change: RecordChange, replaces: Bool) throws {
-    try startFields(change, replaces: replaces)
+  /// - Parameter patch: The fields of the change, as they are stored.
+  mutating func apply(_ change: RecordChange, _ patch: FieldPatch, replaces: Bool) throws {
+    if assets != nil, let live {
+      let held = try seal.fields(of: live).flatMap(\.field.value.assets)
+      assets?.hold(held)
+    }
     try Limits.check(change.fields.count, atMost: Limits.fieldsPerRecordMax, "fields in record '\(name)'")
-    fields.reserveCapacity(change.fields.count)
-    for field in change.fields { try apply(field) }
+    let changes = try admit(change.fields)
+    let patch = hasConverted ? FieldPatch(changes) : patch
+    let kept = replaces ? nil : live
+    let fields = try kept.map { try $0.reading(seal.open($0)) { try patch.applied(to: $0) } } ?? patch.fields
     try Limits.check(fields.count, atMost: Limits.fieldsPerRecordMax, "fields in record '\(name)'")
     // What a replacement does not have is gone, and with the parent the share that it led to.
     if replaces { parent = nil }
     try apply(change.parent)
     unknownMembers =
       replaces ? change.unknownMembers : try UnknownMembers.merge(unknownMembers, change.unknownMembers)
-    collect()
-    fieldsJSON = fields.storedJSON
+    fieldsJSON = fields.json
+    hasEncryptedFields = fields.hasEncrypted
     try Limits.check(
       fieldsJSON.count + unknownMembers.count, atMost: Limits.recordBytesMax, "bytes in record '\(name)'")
+    try collectClaims(of: changes, keeping: kept)
   }
 
-  private mutating func startFields(_ change: RecordChange, replaces: Bool) throws {
-    guard let live else { return }
-    let hasAssets = change.fields.contains { $0.field?.value.assets.isEmpty == false }
-    guard !replaces || hasAssets else { return }
-    let old = try seal.fields(of: live)
-    if hasAssets { assets.hold(old.flatMap(\.field.value.assets)) }
-    if !replaces { fields = old }
-  }
-
-  private mutating func apply(_ change: FieldChange) throws {
-    guard let given = change.field else {
-      fields[change.name] = nil
-      return
+  /// - Returns: The changes with the values that the schema makes of them.
+  private mutating func admit(_ changes: [FieldChange]) throws -> [FieldChange] {
+    guard schema != nil else { return changes }
+    var admitted = changes
+    for (index, change) in changes.enumerated() {
+      guard let field = try admit(change), field.type != change.field?.type else { continue }
+      admitted[index].field = field
+      hasConverted = true
     }
+    return admitted
+  }
+
+  private mutating func admit(_ change: FieldChange) throws -> Field? {
+    guard let given = change.field else { return nil }
     if given.isEncrypted {
       if !change.isTagged {
         throw ServiceError.badRequest("encrypted field '\(change.name)' needs a type beside isEncrypted")
@@ -76,14 +86,13 @@ struct RecordMerge {
     }
     try Limits.check(
       given.value.count, atMost: Limits.listElementsMax, "elements in field '\(change.name)' of record '\(name)'")
-    var field = try schema.admit(given, named: change.name, isTagged: change.isTagged)
+    let field = try schema?.admit(given, named: change.name, isTagged: change.isTagged) ?? given
     if field.isEncrypted && !given.isEncrypted { try checkEncryption(of: field, named: change.name) }
     switch field.value {
-    case .asset(let asset): field.value = .asset(try assets.admit(asset, record: name, field: change.name))
-    case .assetList(let list):
-      field.value = .assetList(try list.map { try assets.admit($0, record: name, field: change.name) })
-    case .reference(let reference): field.value = .reference(try local(reference))
-    case .referenceList(let list): field.value = .referenceList(try list.map(local))
+    case .asset(let asset): try judge([asset], change.name)
+    case .assetList(let list): try judge(list, change.name)
+    case .reference(let reference): try checkIsLocal(reference)
+    case .referenceList(let list): try list.forEach(checkIsLocal)
     case .double(let number): try checkFinite(number, change.name)
     case .doubleList(let list): try list.forEach { try checkFinite($0, change.name) }
     case .location(let place): try check(place, change.name)
@@ -91,7 +100,12 @@ struct RecordMerge {
     default: break
     }
     newReferences += field.value.indexedReferences
-    fields[change.name] = field
+    return field
+  }
+
+  private mutating func judge(_ list: [AssetValue], _ field: FieldName) throws {
+    let record = name
+    for asset in list { try assets?.admit(asset, record: record, field: field) }
   }
 
   private func checkEncryption(of field: Field, named name: FieldName) throws {
@@ -114,16 +128,14 @@ struct RecordMerge {
     if !place.isOnEarth { throw ServiceError.notOnEarth(field) }
   }
 
-  /// A reference as it is stored: in the record's own zone, which therefore need not be named.
-  private func local(_ reference: Reference) throws -> Reference {
-    if let target = reference.zone {
-      let isOwn = target.owner == zone.owner || target.owner == .defaultOwner
-      guard target.name == zone.name && isOwn else {
-        throw ServiceError.badRequest(
-          "the reference to '\(reference.recordName)' leads to zone '\(target.name)'; references do not cross zones")
-      }
+  /// References are stored without the zone, which is the record's own.
+  private func checkIsLocal(_ reference: Reference) throws {
+    guard let target = reference.zone else { return }
+    let isOwn = target.owner == zone.owner || target.owner == .defaultOwner
+    guard target.name == zone.name && isOwn else {
+      throw ServiceError.badRequest(
+        "the reference to '\(reference.recordName)' leads to zone '\(target.name)'; references do not cross zones")
     }
-    return Reference(recordName: reference.recordName, action: reference.action)
   }
 
   private mutating func apply(_ change: ParentChange) throws {
@@ -135,21 +147,23 @@ struct RecordMerge {
         throw ServiceError.badRequest("a parent is a reference with the action NONE")
       }
       guard reference.recordName != name else { throw ServiceError.badRequest("a record cannot be its own parent") }
-      parent = try local(reference)
+      try checkIsLocal(reference)
+      parent = Reference(recordName: reference.recordName, action: reference.action)
       newReferences.append(StoredReference(target: reference.recordName, kind: .parent))
     }
   }
 
-  private mutating func collect() {
-    var makesClaims = parent != nil
-    for element in fields {
-      if element.field.isEncrypted { hasEncryptedFields = true }
-      switch element.field.value {
-      case .asset, .assetList, .reference, .referenceList: makesClaims = true
-      default: break
-      }
+  /// - Parameter kept: The record whose other fields stay.
+  private mutating func collectClaims(of changes: [FieldChange], keeping kept: StoredRecord?) throws {
+    let fields: Fields
+    if let kept, kept.hasAssets || kept.hasReferences {
+      fields = try kept.reading(fieldsJSON) { try Fields(json: $0) }
+    } else if parent != nil || changes.contains(where: { $0.field?.value.claims ?? false }) {
+      fields = Fields(
+        changes.compactMap { change in change.field.map { Fields.Element(name: change.name, field: $0) } })
+    } else {
+      return
     }
-    guard makesClaims else { return }
     (assetChecksums, references) = fields.claims(parent: parent)
     assetBytes = fields.assetBytes
   }
@@ -183,6 +197,14 @@ extension Fields {
 }
 
 extension FieldValue {
+  /// Whether it is of a kind that concerns more than the record.
+  fileprivate var claims: Bool {
+    switch self {
+    case .asset, .assetList, .reference, .referenceList: true
+    default: false
+    }
+  }
+
   var assets: [AssetValue] {
     switch self {
     case .asset(let asset): [asset]

@@ -6,32 +6,56 @@ extension Service {
   ///
   /// A request that is sent again because its answer was lost is not recognised: a create then finds its own record
   /// and fails with `CONFLICT`, and so does an update that finds its own tag stale. Answering success would
-  /// have to guess from equal content that nobody else wrote it. The error carries the record for clients that asked
-  /// for our extensions, and others look it up, so a client that sent the same content finds it in place and is done.
+  /// have to guess from equal content that nobody else wrote it. The error carries the record, so a client that sent the
+  /// same content finds it in place and is done.
   func modifyRecords(
-    _ request: RecordsModifyRequest, in transaction: any WriteTransaction, context: inout CallContext
+    _ request: RecordsModifyRequest, _ prepared: [PreparedOperation], in transaction: any WriteTransaction,
+    context: inout CallContext
   ) throws -> Reply {
+    let start = context
+    var batch = try plan(request, prepared, takingNamesForNew: true, in: transaction, context: &context)
+    // What fails is told exactly: a name that is taken comes before most other reasons.
+    if batch.hasFailure && batch.hasTakenNamesForNew {
+      context = start
+      batch = try plan(request, prepared, takingNamesForNew: false, in: transaction, context: &context)
+    }
+    do {
+      // One create alone has written nothing if its name is taken.
+      try batch.entries.count > 1 && batch.hasTakenNamesForNew
+        ? transaction.attempt { try batch.finish(context: &context) } : batch.finish(context: &context)
+    } catch is RecordExists {
+      context = start
+      batch = try plan(request, prepared, takingNamesForNew: false, in: transaction, context: &context)
+      try batch.finish(context: &context)
+    }
+    let records = try batch.results(context: context)
+    return .records(RecordsReply(records: records, syncToken: context.wantsSyncToken ? batch.zone.syncToken : nil))
+  }
+
+  private func plan(
+    _ request: RecordsModifyRequest, _ prepared: [PreparedOperation], takingNamesForNew: Bool,
+    in transaction: any WriteTransaction, context: inout CallContext
+  ) throws -> RecordBatch {
     let access = try Access(context)
     try Limits.check(desiredKeys: request.desiredKeys)
     let zone = try access.openZone(request.zone, in: transaction)
     if zone.isDefault && request.atomic == true { throw ServiceError.badRequest(Reason.noAtomicInDefaultZone) }
-    var batch = RecordBatch(request, access: access, zone: zone, transaction: transaction, context: context)
-    try batch.plan(context: &context)
+    var batch = RecordBatch(
+      request, access: access, zone: zone, takesNamesForNew: takingNamesForNew, transaction: transaction,
+      context: context)
+    try batch.plan(prepared, context: &context)
     try batch.checkReach()
     try batch.check(quotas)
     try batch.beginShares(context: &context)
     try batch.checkReferences()
     try batch.checkDeletions()
     try batch.endShares(context: context)
-    let hasFailure = batch.hasFailure
-    // What fails is told exactly: a name that is taken comes before most other reasons.
-    if hasFailure && batch.hasTakenNamesForNew { throw PreparationFailed() }
-    if batch.isAtomic && hasFailure {
-      batch.abandon()
-    } else {
-      try batch.write(context: &context)
-    }
-    let records = try batch.results(context: context)
-    return .records(RecordsReply(records: records, syncToken: context.wantsSyncToken ? batch.zone.syncToken : nil))
+    return batch
+  }
+}
+
+extension RecordBatch {
+  fileprivate mutating func finish(context: inout CallContext) throws {
+    if isAtomic && hasFailure { abandon() } else { try write(context: &context) }
   }
 }

@@ -9,7 +9,7 @@ public final class MemoryStore: Store {
   public init() { tables = Mutex(MemoryTables()) }
 
   public func read<Value: Sendable>(
-    mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
+    size: BodySize, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
     completion(
@@ -21,7 +21,7 @@ public final class MemoryStore: Store {
   }
 
   public func write<Value: Sendable>(
-    mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+    size: BodySize, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
     completion(

@@ -3,42 +3,41 @@ public import VirgaModel
 /// Where the rows lie. A store knows rows, not rules; two exist (memory, SQLite), and one contract suite runs on both.
 public protocol Store: AnyObject, Sendable {
   /// Runs `body` on a consistent snapshot, beside other reads and writes; `completion` is called on any thread.
-  /// - Parameter mayBlock: Whether `body` is small, so that it and `completion` may run on the calling thread.
   func read<Value: Sendable>(
-    mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
+    size: BodySize, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void)
 
   /// Runs `body` alone, after all writes that came before. If it throws, its writes are undone; otherwise `completion`
   /// is called once they are durable. Several bodies may share one commit. `body` has no effect but its writes, since
   /// it may run again.
-  /// - Parameter mayBlock: Whether `body` and `completion` may run on the calling thread, which then waits for the disk.
   func write<Value: Sendable>(
-    mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+    size: BodySize, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void)
+}
 
-  /// Whether a body that is given to `write` now begins at once on a thread that has nothing else to do. A hint: it may
-  /// be otherwise before it is read.
-  var hasIdleWriter: Bool { get }
+/// How long the body of a read or a write takes.
+public enum BodySize: Sendable {
+  /// No longer than a change of thread or two, if what it needs is in memory. A store may run it and its completion on the
+  /// calling thread, which then waits for the disk.
+  case small
+  /// The calling thread never waits.
+  case any
 }
 
 extension Store {
-  /// The same, whatever time it takes.
   public func read<Value: Sendable>(
     _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
-    read(mayBlock: false, body, completion: completion)
+    read(size: .any, body, completion: completion)
   }
 
-  /// The same on another thread.
   public func write<Value: Sendable>(
     _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
-    write(mayBlock: false, body, completion: completion)
+    write(size: .any, body, completion: completion)
   }
-
-  public var hasIdleWriter: Bool { false }
 }
 
 /// What can go wrong below the rules.

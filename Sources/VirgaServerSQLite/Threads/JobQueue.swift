@@ -44,9 +44,6 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
   /// Jobs that wait.
   var count: Int { locked { jobs.count - head } }
 
-  /// Whether a thread waits for jobs, and neither is there one nor is one being performed.
-  var hasIdleThread: Bool { locked { sleeperCount > 0 && jobs.count == head && !isTurnTaken } }
-
   /// Adds a job; says why not, if not.
   func push(_ job: Job) -> Refusal? {
     locked {

@@ -240,34 +240,14 @@ extension Fields {
     return writer.bytes
   }
 
-  /// The fields as a store keeps them: assets without receipts and download URLs.
+  /// The fields as a store keeps them: see `FieldPatch`.
   /// - Precondition: All doubles are finite.
   public var storedJSON: [UInt8] {
-    var writer = JSONWriter(capacity: storedCapacity)
+    var writer = JSONWriter(capacity: reduce(16) { $0 + $1.field.storedCapacity })
     writer.beginObject()
-    for element in self {
-      writer.key(element.name.rawValue)
-      var field = element.field
-      switch field.value {
-      case .asset(let asset): field.value = .asset(asset.stored)
-      case .assetList(let assets): field.value = .assetList(assets.map(\.stored))
-      default: break
-      }
-      field.write(into: &writer)
-    }
+    for element in self { element.field.writeStored(element.name, into: &writer) }
     writer.endObject()
     return writer.bytes
-  }
-
-  /// About as many bytes as the fields take, so that long texts do not make the writer grow.
-  private var storedCapacity: Int {
-    reduce(16) { sum, element in
-      switch element.field.value {
-      case .string(let text): sum + 64 + text.utf8.count
-      case .bytes(let bytes): sum + 64 + bytes.count * 4 / 3
-      default: sum + 64
-      }
-    }
   }
 
   func write(into writer: inout JSONWriter) {

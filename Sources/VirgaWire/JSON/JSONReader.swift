@@ -77,6 +77,24 @@ package struct JSONReader: Sendable {
     }
   }
 
+  /// Whether the key that was passed last comes behind `name` in the order of bytes.
+  func keyFollows(_ name: String) -> Bool { compareKey(with: name) > 0 }
+
+  func keyPrecedes(_ name: String) -> Bool { compareKey(with: name) < 0 }
+
+  private func compareKey(with name: String) -> Int {
+    if keyHasEscapes { return key.utf8.lexicographicallyPrecedes(name.utf8) ? -1 : key.hasSameBytes(as: name) ? 0 : 1 }
+    var name = name
+    return name.withUTF8 { name in
+      bytes.withUnsafeBytes { all in
+        let key = UnsafeRawBufferPointer(rebasing: all[(keyOffset + 1)..<keyEnd])
+        let name = UnsafeRawBufferPointer(name)
+        let order = compareBytes(key, name)
+        return order == 0 ? key.count - name.count : order
+      }
+    }
+  }
+
   /// Whether the array has another element, which is to be read next.
   package mutating func nextElement() throws(WireError) -> Bool {
     try advance(closing: UInt8(ascii: "]"), "a comma or the end of the array")

@@ -30,3 +30,12 @@ private func specialBytes(_ word: UInt64) -> UInt64 {
   let backslash = (word ^ ones &* UInt64(UInt8(ascii: "\\"))) &- ones
   return (word | control | quote | backslash) & highs
 }
+
+/// Negative if the first differing byte of `left` is less than that of `right`, positive if it is greater, 0 if one begins
+/// with the other.
+func compareBytes(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
+  for index in 0..<min(left.count, right.count) where left[index] != right[index] {
+    return Int(left[index]) - Int(right[index])
+  }
+  return 0
+}

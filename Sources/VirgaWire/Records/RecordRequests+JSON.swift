@@ -16,22 +16,8 @@ extension JSONWriter {
 
 // MARK: records/modify
 
-/// Who is given the operations of a `records/modify` while the rest of it is still being read.
-public struct OperationListener {
-  /// Operations in a part.
-  var partCount: Int
-  /// Takes a part, and the request as far as it is known, its operations left out.
-  var take: ([RecordOperation], RecordsModifyRequest) -> Void
-
-  /// - Parameter partCount: How many operations come at once; the last ones, which may be fewer, do not come.
-  public init(partCount: Int, _ take: @escaping ([RecordOperation], RecordsModifyRequest) -> Void) {
-    self.partCount = partCount
-    self.take = take
-  }
-}
-
 extension RecordsModifyRequest {
-  init(reading reader: inout JSONReader, _ listener: OperationListener? = nil) throws(WireError) {
+  init(reading reader: inout JSONReader) throws(WireError) {
     self.init(operations: [])
     var hasOperations = false
     try reader.beginObject()
@@ -40,7 +26,7 @@ extension RecordsModifyRequest {
       switch key {
       case "operations":
         guard !hasOperations else { throw reader.mismatch("the key operations once") }
-        operations = try readOperations(&reader, listener)
+        operations = try Self.readOperations(&reader)
         hasOperations = true
       case "zoneID": zone = try ZoneSelector(reading: &reader)
       case "atomic": atomic = try reader.readBool()
@@ -52,26 +38,18 @@ extension RecordsModifyRequest {
     guard hasOperations else { throw reader.mismatch("the key operations") }
   }
 
-  private func readOperations(
-    _ reader: inout JSONReader, _ listener: OperationListener?
-  ) throws(WireError) -> [RecordOperation] {
-    var all: [RecordOperation] = []
-    var part: [RecordOperation] = []
+  private static func readOperations(_ reader: inout JSONReader) throws(WireError) -> [RecordOperation] {
+    var operations: [RecordOperation] = []
     try reader.beginArray()
     while try reader.nextElement() {
       // One too many says that there are too many; more of them are not worth reading.
-      guard all.count + part.count <= Limits.operationsPerRequestMax else {
+      if operations.count > Limits.operationsPerRequestMax {
         try reader.skipValue()
-        continue
-      }
-      part.append(try RecordOperation(reading: &reader))
-      if let listener, part.count == listener.partCount {
-        listener.take(part, self)
-        all += part
-        part = []
+      } else {
+        operations.append(try RecordOperation(reading: &reader))
       }
     }
-    return all + part
+    return operations
   }
 
   func write(into writer: inout JSONWriter) {

@@ -125,7 +125,7 @@ final class InterruptedStore: StoreOverMemory {
   func interrupt(_ body: @escaping Interruption) { interruption.withLock { $0 = body } }
 
   func write<Value: Sendable>(
-    mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+    size: BodySize, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
     completion: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
     let first = interruption.withLock { interruption in

@@ -289,7 +289,7 @@ import VirgaWire
     init(_ store: MemoryStore, fails: Box<Bool>) { (self.store, self.fails) = (store, fails) }
 
     func write<Value: Sendable>(
-      mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+      size: BodySize, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
       completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
       if fails.value.withLock({ $0 }) { return completion(.failure(StoreError.full("no space is left"))) }

@@ -106,7 +106,7 @@ import VirgaWire
     init(_ store: MemoryStore) { self.store = store }
 
     func read<Value: Sendable>(
-      mayBlock: Bool, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
+      size: BodySize, _ body: @escaping @Sendable (any ReadTransaction) throws -> Value,
       completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
       reads.add(1, ordering: .relaxed)
@@ -114,7 +114,7 @@ import VirgaWire
     }
 
     func write<Value: Sendable>(
-      mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+      size: BodySize, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
       completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
       writes.add(1, ordering: .relaxed)

@@ -16,7 +16,7 @@ import VirgaWire
     init(_ store: MemoryStore) { self.store = store }
 
     func write<Value: Sendable>(
-      mayBlock: Bool, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+      size: BodySize, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
       completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
       writes.withLock { $0 += 1 }

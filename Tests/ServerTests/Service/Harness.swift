@@ -16,10 +16,6 @@ final class Harness {
   var cipher: (any FieldCipher)?
   var tokenCipher: (any FieldCipher)?
   var service = Service()
-  /// How calls are prepared before they are performed.
-  enum Preparing: CaseIterable { case notAtAll, asWhole, inParts }
-  /// As a server does it, but for large saves.
-  var preparing = Preparing.asWhole
 
   struct Caller {
     var principal: Principal
@@ -73,22 +69,7 @@ final class Harness {
     context.wantsExtensions = wishes.extensions
     context.wantsSyncToken = wishes.syncToken
     context.recordsPerPageMax = wishes.pageMax
-    let plain = context
-    var prepared = call
-    switch preparing {
-    case .notAtAll: break
-    case .asWhole: context.preparation = service.prepare(call)
-    case .inParts:
-      if case .recordsModify(var request) = call {
-        context.preparation = .later(PartsOfTwo(request.operations))
-        request.operations = []
-        prepared = .recordsModify(request)
-      }
-    }
-    let (reply, wakes): (Reply, Wakes)
-    do { (reply, wakes) = try perform(prepared, context) } catch is PreparationFailed {
-      (reply, wakes) = try perform(call, plain)
-    }
+    let (reply, wakes) = try perform(call, context)
     self.wakes = wakes.tokens
     ended = wakes.ended
     return reply
@@ -120,17 +101,6 @@ final class Harness {
     } catch let error as ServiceError {
       return error
     }
-  }
-}
-
-private struct PartsOfTwo: LaterOperations {
-  private let operations: [RecordOperation]
-
-  init(_ operations: [RecordOperation]) { self.operations = operations }
-
-  func part(_ number: Int) -> OperationPart? {
-    let rest = operations.dropFirst(2 * number)
-    return rest.isEmpty ? nil : OperationPart(Array(rest.prefix(2)))
   }
 }
 
