@@ -100,14 +100,10 @@ package final class Authenticator: Sendable {
   func authenticate(
     _ request: HTTPRequest, _ query: QueryParameters, for endpoint: Endpoint
   ) async throws(ServiceError) -> Authentication {
-    let headers = request.head.headers
-    if headers[SignedRequest.keyIDHeader] != nil || headers[SignedRequest.signatureHeader] != nil {
-      let others = ["ckAPIToken", "ckWebAuthToken", "ckSession"]
-      guard headers["X-Virga-Session"] == nil, !others.contains(where: query.has) else {
-        throw .badRequest("a signed request carries no other credentials")
-      }
-      return try await authenticateKey(request, for: endpoint)
+    if let signer = try await signer(of: request.head, query, for: endpoint) {
+      return try authenticateKey(signer, of: request, for: endpoint)
     }
+    let headers = request.head.headers
     if let token = headers["X-Virga-Session"] {
       let session = try await session(of: token)
       let user = user(of: session.account, in: endpoint.container)
@@ -148,6 +144,16 @@ package final class Authenticator: Sendable {
     throw signInRequired("ckWebAuthToken is not valid or has ended", endpoint, request, token: known)
   }
 
+  /// Who asks, as far as the head of a request shows.
+  /// - Returns: `nil` for a request that a known key may have signed: its signature is over its body too.
+  /// - Throws: as `authenticate`.
+  func authenticateHead(
+    of request: HTTPRequest, _ query: QueryParameters, for endpoint: Endpoint
+  ) async throws(ServiceError) -> Authentication? {
+    guard try await signer(of: request.head, query, for: endpoint) == nil else { return nil }
+    return try await authenticate(request, query, for: endpoint)
+  }
+
   /// Whether a web-auth token was made with an API token. It works with no other one: that may be for other pages, or
   /// have been revoked to end the sign-ins that were made with it.
   private func belongs(_ token: WebToken, to known: KnownToken) -> Bool {
@@ -158,18 +164,40 @@ package final class Authenticator: Sendable {
 
   // MARK: Server-to-server keys
 
-  /// Checks a signed request. Whatever is wrong with a signature, the answer is the same.
-  private func authenticateKey(
-    _ request: HTTPRequest, for endpoint: Endpoint
-  ) async throws(ServiceError) -> Authentication {
-    let headers = request.head.headers
-    let refusal = ServiceError(.authenticationFailed, "the request's signature is not valid")
+  private struct Signer {
+    var key: KnownKey
+    var date: String
+    var signature: String
+  }
+
+  /// Whatever is wrong with a signature, the answer is the same.
+  private static let badSignature = ServiceError(.authenticationFailed, "the request's signature is not valid")
+
+  /// The key that is said to have signed a request, at a time that counts; `nil` for a request that is not signed.
+  private func signer(
+    of head: HTTPRequestHead, _ query: QueryParameters, for endpoint: Endpoint
+  ) async throws(ServiceError) -> Signer? {
+    let headers = head.headers
+    guard headers[SignedRequest.keyIDHeader] != nil || headers[SignedRequest.signatureHeader] != nil else { return nil }
+    let others = ["ckAPIToken", "ckWebAuthToken", "ckSession"]
+    guard headers["X-Virga-Session"] == nil, !others.contains(where: query.has) else {
+      throw .badRequest("a signed request carries no other credentials")
+    }
     guard let id = headers[SignedRequest.keyIDHeader], let date = headers[SignedRequest.dateHeader],
-      let signature = headers[SignedRequest.signatureHeader], case .bytes(let body) = request.body,
-      let key = try await serverKey(id.lowercased()), key.key.belongs(to: endpoint.container, in: endpoint.environment)
-    else { throw refusal }
-    let signed = SignedRequest(date: date, body: body, target: request.head.target)
-    guard signed.isTimely(now: now()), signed.isSigned(by: key.verifying, signature: signature) else { throw refusal }
+      let signature = headers[SignedRequest.signatureHeader],
+      let key = try await serverKey(id.lowercased()), key.key.belongs(to: endpoint.container, in: endpoint.environment),
+      SignedRequest(date: date, body: [], target: head.target).isTimely(now: now())
+    else { throw Self.badSignature }
+    return Signer(key: key, date: date, signature: signature)
+  }
+
+  private func authenticateKey(
+    _ signer: Signer, of request: HTTPRequest, for endpoint: Endpoint
+  ) throws(ServiceError) -> Authentication {
+    guard case .bytes(let body) = request.body else { throw Self.badSignature }
+    let key = signer.key
+    let signed = SignedRequest(date: signer.date, body: body, target: request.head.target)
+    guard signed.isSigned(by: key.verifying, signature: signer.signature) else { throw Self.badSignature }
     let isAllowed = endpoint.operation.isDeviceOperation || (endpoint.scope == .public && !endpoint.operation.needsUser)
     guard isAllowed else {
       throw ServiceError(.accessDenied, "a server-to-server key reaches the public database only, and no users")

@@ -50,6 +50,11 @@ struct BodyReceiver {
 
   var bytesInMemory: Int { bytes.capacity }
 
+  /// Whether more than so many bytes are announced or have come.
+  func exceeds(_ count: Int) -> Bool {
+    if case .length(let length) = framing { length > count } else { received > count }
+  }
+
   var isComplete: Bool {
     switch framing {
     case .none: true

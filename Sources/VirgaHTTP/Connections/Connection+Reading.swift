@@ -89,15 +89,18 @@ extension Connection {
     self.head = head
     keepsAlive = head.keepsAlive
     let chunkLimits = service.configuration.chunkLimits
-    switch service.handler.bodyPlan(for: head.head) {
+    let plan = service.handler.bodyPlan(for: head.head)
+    mustBeAdmitted = false
+    switch plan {
     case .refuse(let response):
       if head.framing != .none { keepsAlive = false }
       answer(response)
       return
-    case .buffer where head.framing == .none:
+    case .buffer where head.framing == .none, .bufferOnceAdmitted where head.framing == .none:
       handle(.bytes([]), of: head)
       return
-    case .buffer(let limit):
+    case .buffer(let limit), .bufferOnceAdmitted(let limit):
+      if case .bufferOnceAdmitted = plan { mustBeAdmitted = true }
       body = try BodyReceiver(buffering: head.framing, limit: limit, chunkLimits: chunkLimits, began: loop.now)
     case .stream(let directory, let limit):
       body = try BodyReceiver(
@@ -111,6 +114,7 @@ extension Connection {
   /// Hands the request on if its body is complete, else gives the body the time it has earned.
   private func bodyMoved() throws(HTTPRefusal) {
     guard let receiver = body, let head else { return }
+    if mustBeAdmitted, receiver.exceeds(HTTPRequest.strangersBodyBytesMax) { return askForAdmission(of: head) }
     if receiver.bytesInMemory > BodyMemory.freeBytes {
       let share = bodyShare ?? BodyShare(of: service.bodies, for: caller(of: head))
       bodyShare = share
@@ -123,6 +127,14 @@ extension Connection {
     let whole = body?.finish() ?? .bytes([])
     body = nil
     handle(whole, of: head)
+  }
+
+  /// Takes the rest of a body whose sender is admitted.
+  func goOnWithBody() {
+    mustBeAdmitted = false
+    phase = .body
+    do throws(HTTPRefusal) { try bodyMoved() } catch { return refuse(error) }
+    if phase == .body, body?.received == 0, input.isEmpty, head?.expectsContinue == true { sendInterim() }
   }
 
   func caller(of head: ParsedHead) -> String {

@@ -39,6 +39,8 @@ final class Connection: EventSource {
   var parser: RequestHeadParser
   var head: ParsedHead?
   var body: BodyReceiver?
+  /// Whether a large body has to wait until the handler has looked at who sends it.
+  var mustBeAdmitted = false
   /// What a large body takes of the server's memory, until its request is handed over.
   var bodyShare: BodyShare?
   var task: Task<Void, Never>?
@@ -129,6 +131,34 @@ final class Connection: EventSource {
     }
     if loop.isDraining { task?.cancel() }
     if peerLeft { loop.settleAtTurnEnd(key) }
+  }
+
+  /// Has the handler look at who sends a large body, of which nothing more is read meanwhile.
+  func askForAdmission(of head: ParsedHead) {
+    phase = .handling
+    deadline = .never
+    let request = HTTPRequest(head: head.head, clientAddress: address)
+    task = loop.spawn { [service, loop, key] in
+      let refusal = await service.handler.refusal(ofCaller: request)
+      (loop.source(key) as? Connection)?.admit(refusal)
+    }
+    if loop.isDraining { task?.cancel() }
+    if peerLeft { loop.settleAtTurnEnd(key) }
+  }
+
+  private func admit(_ refusal: HTTPResponse?) {
+    loop.assertOnLoop()
+    precondition(phase == .handling, "an admission that nobody asked for")
+    task = nil
+    if let refusal {
+      loop.counters.requests.add(1, ordering: .relaxed)
+      body = nil
+      keepsAlive = false
+      answer(refusal)
+    } else {
+      goOnWithBody()
+    }
+    goOn()
   }
 
   private func finish(_ response: HTTPResponse) {

@@ -22,9 +22,7 @@ extension Front {
     // A page that loses the token of an answer that failed would have to sign in again.
     var tokenHeaders: [(name: String, value: String)] = []
     do {
-      guard configuration.serves(endpoint.container) else {
-        throw ServiceError(.notFound, "there is no container \(endpoint.container) on this server")
-      }
+      try checkServed(endpoint.container)
       let authentication = try await authenticator.authenticate(request, query, for: endpoint)
       tokenHeaders = authentication.responseHeaders
       try rates.admit(authentication.principal, now: configuration.now())
@@ -43,13 +41,42 @@ extension Front {
       }
       return response
     } catch {
-      var error = serviceError(error, uuid: uuid, during: endpoint.operation.rawValue)
-      // Only the rules know of some calls that they need a user.
-      if error.code == .authenticationRequired, error.redirectURL == nil {
-        error.redirectURL = await authenticator.signInURL(for: request, at: endpoint)
-      }
-      return failure(error, uuid: uuid).with(tokenHeaders)
+      return await failure(error, of: endpoint, request, uuid: uuid).with(tokenHeaders)
     }
+  }
+
+  /// What a call is answered whose caller may not send a large body: the same as with the body. `nil` for all others.
+  func refusal(
+    ofCaller request: HTTPRequest, _ query: QueryParameters, at endpoint: Endpoint
+  ) async -> HTTPResponse? {
+    var tokenHeaders: [(name: String, value: String)] = []
+    do {
+      try checkServed(endpoint.container)
+      if let authentication = try await authenticator.authenticateHead(of: request, query, for: endpoint) {
+        tokenHeaders = authentication.responseHeaders
+        try await checkMayWrite(authentication.principal, at: endpoint)
+      }
+      return nil
+    } catch {
+      return await failure(error, of: endpoint, request, uuid: makeUUID()).with(tokenHeaders)
+    }
+  }
+
+  private func checkServed(_ container: ContainerID) throws(ServiceError) {
+    guard configuration.serves(container) else {
+      throw ServiceError(.notFound, "there is no container \(container) on this server")
+    }
+  }
+
+  private func failure(
+    _ error: any Error, of endpoint: Endpoint, _ request: HTTPRequest, uuid: String
+  ) async -> HTTPResponse {
+    var error = serviceError(error, uuid: uuid, during: endpoint.operation.rawValue)
+    // Only the rules know of some calls that they need a user.
+    if error.code == .authenticationRequired, error.redirectURL == nil {
+      error.redirectURL = await authenticator.signInURL(for: request, at: endpoint)
+    }
+    return failure(error, uuid: uuid)
   }
 
   /// - Returns: `nil` when a fault on purpose breaks the connection off.

@@ -63,12 +63,12 @@ package final class Front: HTTPHandler {
   package func bodyPlan(for head: HTTPRequestHead) -> BodyPlan {
     if let refusal = refusal(ofPlace: head) { return .refuse(refusal) }
     // Nearly all requests are calls; what they ask for is told apart once, when they are answered.
-    if Route.isBelowCalls(head.target) { return .buffer(limit: Limits.requestBytesMax) }
+    if Route.isBelowCalls(head.target) { return .bufferOnceAdmitted(limit: Limits.requestBytesMax) }
     switch Route(head) {
-    case .call, .credentials: return .buffer(limit: Limits.requestBytesMax)
+    case .call, .credentials: return .bufferOnceAdmitted(limit: Limits.requestBytesMax)
     case .account: return accounts.bodyPlan(for: head)
-    case .schema: return .buffer(limit: Limits.schemaTextBytesMax)
-    case .management: return .buffer(limit: Limits.managementRequestBytesMax)
+    case .schema: return .bufferOnceAdmitted(limit: Limits.schemaTextBytesMax)
+    case .management: return .bufferOnceAdmitted(limit: Limits.managementRequestBytesMax)
     case .upload(let ticket):
       do {
         _ = try urls(for: head).claim(ticket: ticket, now: configuration.now())
@@ -102,7 +102,31 @@ package final class Front: HTTPHandler {
   }
 
   package func respond(to request: HTTPRequest) async -> HTTPResponse {
-    var response = await answer(request)
+    allowingOrigin(of: request, await answer(request))
+  }
+
+  package func refusal(ofCaller request: HTTPRequest) async -> HTTPResponse? {
+    let target = targets.target(of: request.head)
+    let start = ContinuousClock.now
+    guard var response = await refusal(ofCaller: request, at: target) else { return nil }
+    do { try rates.admit(address: request.callerAddress, now: configuration.now()) } catch { response = failure(error) }
+    metrics.count(target.route, status: response.status, time: ContinuousClock.now - start)
+    return allowingOrigin(of: request, response)
+  }
+
+  private func refusal(ofCaller request: HTTPRequest, at target: RequestTarget) async -> HTTPResponse? {
+    switch target.route {
+    case .call(let endpoint): return await refusal(ofCaller: request, target.query, at: endpoint)
+    case .credentials, .schema, .management:
+      do { try checkOperator(request.head) } catch { return failure(error) }
+      return nil
+    case .notFound, .malformed, .wrongMethod: return await perform(request, at: target)
+    default: return nil
+    }
+  }
+
+  private func allowingOrigin(of request: HTTPRequest, _ answer: HTTPResponse) -> HTTPResponse {
+    var response = answer
     // Accounts are managed by programs; no web page may reach them.
     if let origin = request.head.headers["Origin"], !request.head.path.hasPrefix(AccountRoutes.prefix) {
       response.allow(origin: origin)
@@ -126,6 +150,10 @@ package final class Front: HTTPHandler {
         return failure(error)
       }
     }
+    return await perform(request, at: target)
+  }
+
+  private func perform(_ request: HTTPRequest, at target: RequestTarget) async -> HTTPResponse {
     switch target.route {
     case .call(let endpoint): return await call(endpoint, request, target.query)
     case .account where request.head.path == Self.keyResetPath && request.head.method == "POST":
@@ -180,6 +208,13 @@ package final class Front: HTTPHandler {
       switch bodyPlan(for: request.head) {
       case .refuse(let response): return response
       case .buffer(let limit) where bytes.count > limit: return response(to: .bodyTooLarge(limit: Int64(limit)))
+      case .bufferOnceAdmitted(let limit) where bytes.count > limit:
+        return response(to: .bodyTooLarge(limit: Int64(limit)))
+      case .bufferOnceAdmitted where bytes.count > HTTPRequest.strangersBodyBytesMax:
+        if let response = await refusal(ofCaller: HTTPRequest(head: request.head, clientAddress: request.clientAddress))
+        {
+          return response
+        }
       case .stream(_, let limit) where bytes.count > limit: return response(to: .fileTooLarge(limit: Int64(limit)))
       default: break
       }

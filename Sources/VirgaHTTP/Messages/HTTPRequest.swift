@@ -70,6 +70,10 @@ public struct HTTPRequest: Sendable {
     case file(StreamedBody)
   }
 
+  /// How much of a body anybody may send: what each connection has for nothing, so that strangers take no memory from
+  /// the others. Large batches of records are what takes more.
+  static let strangersBodyBytesMax = BodyMemory.freeBytes
+
   public var head: HTTPRequestHead
   public var body: Body
   /// The address of the peer, without its port.

@@ -119,7 +119,7 @@ struct OperatorAccess: Sendable {
     let response: HTTPResponse
     switch front.bodyPlan(for: head) {
     case .refuse(let refusal): response = refusal
-    case .buffer: throw Failure(.internalError, "\(target) takes no file")
+    case .buffer, .bufferOnceAdmitted: throw Failure(.internalError, "\(target) takes no file")
     case .stream(let directory, _):
       // The server moves what it is given.
       let copy = "\(directory)/upload-\(UUID().uuidString)"
