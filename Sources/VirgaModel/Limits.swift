@@ -51,6 +51,8 @@ public enum Limits {
   public static let zoneNamesPerDatabaseMax = 100_000
   /// What a tombstone is reckoned to take, in bytes, where there is a quota.
   public static let tombstoneBytes: Int64 = 256
+  /// When those come again whose new records wait until deleted zones are cleared away.
+  public static let removalRetrySeconds = 5
   /// Notifications that one call makes for one user; a fetch finds what more would have told of.
   public static let notificationsPerCallMax = 1_000
   /// Subscriptions of one user in one database.

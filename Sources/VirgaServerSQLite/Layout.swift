@@ -178,5 +178,12 @@ enum Layout {
       DROP TABLE notification;
       ALTER TABLE notification_queued RENAME TO notification;
       """),
+    Migration(
+      8,
+      """
+      -- The numbers that zones had whose records were taken away, until those are gone, and what the live ones took.
+      CREATE TABLE removed_zone (id INTEGER PRIMARY KEY, database INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
+      ALTER TABLE database ADD COLUMN removed_bytes INTEGER NOT NULL DEFAULT 0;
+      """),
   ]
 }

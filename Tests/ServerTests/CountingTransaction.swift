@@ -84,7 +84,10 @@ final class CountingTransaction: WriteTransaction {
   func attempt<Value>(_ part: () throws -> Value) throws -> Value { try base.attempt(part) }
   func put(_ database: DatabaseRow) throws { try base.put(database) }
   func put(_ zone: inout ZoneRow) throws { try base.put(&zone) }
-  func removeRecords(of zone: ZoneRow) throws { try base.removeRecords(of: zone) }
+  func removeRecords(of zone: inout ZoneRow) throws { try base.removeRecords(of: &zone) }
+  func clearRemovedRecords(limit: Int, bytes: Int) throws -> Bool {
+    try base.clearRemovedRecords(limit: limit, bytes: bytes)
+  }
   func put(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord?, keepsVersion: Bool) throws {
     try base.put(record, in: zone, replacing: previous, keepsVersion: keepsVersion)
   }

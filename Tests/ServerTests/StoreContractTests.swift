@@ -283,7 +283,8 @@ struct StoreContractTests {
             }
             let isInnerStopped = try isStopped {
               try transaction.attempt {
-                try transaction.removeRecords(of: zone)
+                var gone = zone
+                try transaction.removeRecords(of: &gone)
                 throw Stop()
               }
             }
@@ -458,7 +459,10 @@ struct StoreContractTests {
       try transaction.save(photo(4, ["x"]), in: zone)
       try transaction.save(tombstone("a", 5), in: zone)
       #expect(try unclaimed() == ["y"], "the deleted version is kept")
-      try transaction.removeRecords(of: zone)
+      var gone = zone
+      try transaction.removeRecords(of: &gone)
+      #expect(try unclaimed() == ["y"], "until the records are cleared away")
+      while try transaction.clearRemovedRecords(limit: 1, bytes: .max) {}
       #expect(try unclaimed() == ["x", "y"])
       try transaction.removeAsset("x")
       #expect(try transaction.asset("x") == nil)
@@ -488,7 +492,7 @@ struct StoreContractTests {
       return record
     }
     try await store.write { (transaction) throws in
-      let zone = try transaction.makeZone()
+      var zone = try transaction.makeZone()
       let other = try transaction.makeZone("Other")
       func sources(_ target: RecordName, _ kind: StoredReference.Kind, limit: Int = 10) throws -> [RecordName] {
         try transaction.references(to: target, kind: kind, in: zone, limit: limit)
@@ -512,7 +516,7 @@ struct StoreContractTests {
       try transaction.save(deletion, in: zone)
       #expect(try sources("p", .parent) == ["b"], "a tombstone refers to nothing")
       #expect(try sources("p", .deleteSelf) == [])
-      try transaction.removeRecords(of: zone)
+      try transaction.removeRecords(of: &zone)
       #expect(try sources("p", .parent) == [])
       #expect(try transaction.references(to: "p", kind: .deleteSelf, in: other, limit: 10) == ["a"])
     }
@@ -522,13 +526,13 @@ struct StoreContractTests {
   func removingTheRecordsOfAZoneLeavesItsRowAndItsNeighbours(kind: StoreKind) async throws {
     let store = try kind.open()
     try await store.write { (transaction) throws in
-      let zone = try transaction.makeZone()
+      var zone = try transaction.makeZone()
       let other = try transaction.makeZone("Other")
       for number in 1...3 {
         try transaction.save(stored("a", Int64(number)), in: zone)
         try transaction.save(stored("a", Int64(number)), in: other)
       }
-      try transaction.removeRecords(of: zone)
+      try transaction.removeRecords(of: &zone)
       #expect(try transaction.changes(in: zone) == [])
       #expect(try transaction.record("a", in: zone) == nil)
       #expect(try transaction.versions(of: "a", in: zone) == [])
@@ -687,14 +691,15 @@ struct StoreContractTests {
     await #expect(throws: Stop.self) {
       try await store.write { (transaction) throws in
         try busy(transaction, from: 21)
-        let zone = try #require(try transaction.zone("Notes", in: diary))
+        var zone = try #require(try transaction.zone("Notes", in: diary))
         _ = try transaction.dropTombstones(in: zone, before: Timestamp(milliseconds: .max), limit: .max)
         _ = try transaction.dropVersions(before: Timestamp(milliseconds: .max), limit: .max)
         _ = try transaction.makeZone("Other")
         try transaction.removeEntity(.device, key: "k1")
         try transaction.removeAsset("y")
         try transaction.removeNotifications(try transaction.notifications(for: "t", limit: 9).map(\.id), of: "t")
-        try transaction.removeRecords(of: zone)
+        try transaction.removeRecords(of: &zone)
+        _ = try transaction.clearRemovedRecords(limit: 2, bytes: .max)
         try busy(transaction, from: 41)
         throw Stop()
       }

@@ -112,13 +112,13 @@ struct StoreIndexContractTests {
   func indexesGoWithTheRecordsOfTheirZone(kind: StoreKind) async throws {
     let store = try kind.open()
     try await store.write { (transaction) throws in
-      let zone = try transaction.makeZone("Notes")
+      var zone = try transaction.makeZone("Notes")
       let other = try transaction.makeZone("Photos")
       try transaction.save(Self.note("a", 1, "Rain"), in: zone)
       try transaction.save(Self.note("a", 1, "Rain"), in: other)
       _ = try transaction.makeIndex(Self.byTitle, of: zone)
       let kept = try transaction.makeIndex(Self.byTitle, of: other)
-      try transaction.removeRecords(of: zone)
+      try transaction.removeRecords(of: &zone)
       #expect(try transaction.indexes(of: zone) == [])
       #expect(try transaction.entries(of: kept, in: other).map(\.name) == ["a"])
       let again = try transaction.makeIndex(Self.byTitle, of: zone)

@@ -75,7 +75,7 @@ struct StorePropertyTests {
   ) throws {
     var zone = try zone(transaction, &random)
     let moment = Timestamp(milliseconds: Int64.random(in: 0...max(1, zone.sequence), using: &random))
-    switch Int.random(in: 0..<21, using: &random) {
+    switch Int.random(in: 0..<22, using: &random) {
     case 0..<9: try save(transaction, &zone, &random)
     case 9:
       var database = try #require(try transaction.database(diary))
@@ -83,7 +83,7 @@ struct StorePropertyTests {
       try transaction.put(database)
       zone.databaseSequence = database.sequence
       if zone.isDeleted { zone.isDeleted = false } else { zone.noteDeletion(.purged, at: database.sequence) }
-      if zone.isDeleted { try transaction.removeRecords(of: zone) }
+      if zone.isDeleted { try transaction.removeRecords(of: &zone) }
       try transaction.put(&zone)
     case 10: seen.append("dropped \(try transaction.dropTombstones(in: zone, before: moment, limit: .max))")
     case 11:
@@ -115,6 +115,7 @@ struct StorePropertyTests {
             pushToken: try pick(tokens, &random), coalescingKey: key + "\(Int.random(in: 0..<9, using: &random))",
             payload: [UInt8.random(in: 0...255, using: &random)]))
       }
+    case 21: seen.append("cleared \(try transaction.clearRemovedRecords(limit: .max, bytes: .max))")
     case 20: try changeIndexes(of: zone, transaction, &random)
     case 17:
       let token = try pick(tokens, &random)

@@ -43,6 +43,7 @@ extension Front {
         _ = try KeyBook().add(added, to: .account(session.account), in: transaction, random: &random)
         return (zones, context.wakes)
       }
+      removals.ring()
       wake(wakes)
       return try .message(KeyMessages.Reset(zones: zones))
     } catch {

@@ -68,6 +68,7 @@ extension Front {
       }
       return context.wakes
     }
+    removals.ring()
     wake(wakes)
   }
 

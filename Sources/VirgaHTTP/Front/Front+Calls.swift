@@ -111,6 +111,7 @@ extension Front {
       let reply = try service.write(prepared, in: transaction, context: &context)
       return (reply, context.wakes)
     }
+    if call.operation == .zonesModify { removals.ring() }
     wake(wakes)
     return reply
   }

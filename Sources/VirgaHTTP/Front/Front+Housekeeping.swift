@@ -1,5 +1,16 @@
+import Synchronization
 import VirgaModel
 import VirgaServer
+
+/// Rings when zones may have left records that nobody sees any more.
+final class RemovalBell: Sendable {
+  private let isRinging = Atomic(false)
+
+  func ring() { isRinging.store(true, ordering: .relaxed) }
+
+  /// Whether it rang since this was last asked.
+  func take() -> Bool { isRinging.exchange(false, ordering: .relaxed) }
+}
 
 extension Front {
   private static let collectionTime: Duration = .seconds(600)
@@ -9,12 +20,14 @@ extension Front {
   /// - Parameter clock: Measures seconds.
   package func run(clock: any Clock<Duration> = ContinuousClock()) async {
     async let ticks: Void = tick(clock)
+    async let removing: Void = clearRemovedRecords(clock)
     await removeStrays()
     while !Task.isCancelled {
       await clearAway()
       do { try await clock.sleep(for: Self.collectionTime) } catch { break }
     }
     await ticks
+    await removing
   }
 
   /// Ends polls whose time is over and removes what was delivered, however long clearing away takes.
@@ -27,19 +40,32 @@ extension Front {
     await removeDelivered()
   }
 
+  /// Clears away what deleted zones held soon after, a little at a time, so that saves in between wait for a little only.
+  private func clearRemovedRecords(_ clock: any Clock<Duration>) async {
+    while !Task.isCancelled {
+      do { try await clock.sleep(for: .seconds(1)) } catch { return }
+      guard removals.take() else { continue }
+      do { try await perform(.removedRecords, now: configuration.now()) } catch {
+        configuration.log("clearing away deleted zones: \(error)")
+      }
+    }
+  }
+
+  private func perform(_ step: CompactionStep, now: Timestamp) async throws {
+    var isMoreLikely = true
+    while isMoreLikely, !Task.isCancelled {
+      isMoreLikely = try await store.write { [service] in try service.perform(step, in: $0, now: now) }
+    }
+  }
+
   /// Forgets tombstones, versions and receipts past their age, and removes assets that no record claims and uploads
   /// that were cut off. A failure is logged and made up for at the next time.
   package func clearAway() async {
     let now = configuration.now()
     do {
       let steps = try await store.read { [service] in try service.compactionSteps(in: $0, now: now) }
-      for step in steps {
-        var isMoreLikely = true
-        while isMoreLikely {
-          if Task.isCancelled { return }
-          isMoreLikely = try await store.write { [service] in try service.perform(step, in: $0, now: now) }
-        }
-      }
+      for step in steps { try await perform(step, now: now) }
+      if Task.isCancelled { return }
       try await collectAssets(now: now)
       try await assets.removeUploads(before: Int((now - .seconds(86_400)).milliseconds / 1_000))
     } catch {

@@ -19,6 +19,7 @@ package final class Front: HTTPHandler {
   let indexes = IndexMaking()
   let readiness = Readiness()
   let targets = TargetMemory()
+  let removals = RemovalBell()
   let assets: AssetFolder
   let polls: PollTable
   let secrets: ServerSecrets

@@ -109,6 +109,7 @@ extension Front {
       var context = start
       return (try body(transaction, &context), context.wakes)
     }
+    removals.ring()
     wake(wakes)
     return report
   }

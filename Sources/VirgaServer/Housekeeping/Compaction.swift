@@ -6,6 +6,8 @@ package enum CompactionStep: Hashable, Sendable {
   case zones([ZoneKey])
   /// Replaced versions.
   case versions
+  /// Records that went with their zones.
+  case removedRecords
   /// Entries of indexes that were taken away.
   case removedIndexes
   /// Space of the store's file that nothing uses.
@@ -19,6 +21,7 @@ package enum CompactionStep: Hashable, Sendable {
 extension Service {
   private static let zonesPerStep = 16
   private static let rowsPerStep = 500
+  private static let recordBytesPerStep = 1 << 20
   private static let spaceBytesPerStep = 512 << 10
   private static let firstReceiptDay = "receipts.firstDay"
 
@@ -26,7 +29,7 @@ extension Service {
   package func compactionSteps(in transaction: any ReadTransaction, now: Timestamp) throws -> [CompactionStep] {
     let zones = try transaction.zonesToCompact(before: now - Limits.tombstoneAge)
     return zones.portions(of: Self.zonesPerStep).map(CompactionStep.zones)
-      + [.versions, .removedIndexes] + (try receiptSteps(in: transaction, now: now)) + [.space]
+      + [.removedRecords, .versions, .removedIndexes] + (try receiptSteps(in: transaction, now: now)) + [.space]
   }
 
   /// - Returns: Whether the step is to be performed again, since there was more than it does at once.
@@ -44,6 +47,8 @@ extension Service {
     case .versions:
       let count = try transaction.dropVersions(before: now - Limits.versionAge, limit: Self.rowsPerStep)
       return count == Self.rowsPerStep
+    case .removedRecords:
+      return try transaction.clearRemovedRecords(limit: Self.rowsPerStep, bytes: Self.recordBytesPerStep)
     case .removedIndexes: return try transaction.clearRemovedIndexes(limit: Limits.entriesPerIndexStepMax)
     case .space: return try transaction.releaseSpace(bytes: Self.spaceBytesPerStep)
     case .receipts(let keys):

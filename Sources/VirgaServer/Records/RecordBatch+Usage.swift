@@ -36,6 +36,14 @@ extension RecordBatch {
         entry.outcome = .failure(RecordFailure(entry.name, error))
         continue
       }
+      if tally.removedBytes > limit, case .save(let save) = entry.outcome, save.previous == nil {
+        // Nobody fills the disk by deleting zones faster than they can be cleared away.
+        let error = ServiceError(
+          .tryAgainLater, "zones that were deleted lately are still being cleared away",
+          retryAfterSeconds: Limits.removalRetrySeconds)
+        entry.outcome = .failure(RecordFailure(entry.name, error))
+        continue
+      }
       let added = try addedBytes(by: entry.outcome)
       if added > 0 && used + added > limit {
         // How much there is of others' data is told to nobody else.

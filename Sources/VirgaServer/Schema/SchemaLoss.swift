@@ -123,9 +123,8 @@ extension WriteTransaction {
         count += try recordCount(in: zone)
         var ended = zone
         try endShares(of: &ended, context: &context)
-        try removeRecords(of: zone)
+        try removeRecords(of: &ended)
         try change(ended, in: database.key, context: &context) { zone, context in
-          zone.usedBytes = 0
           if zone.name == .default {
             zone.incarnation = context.makeIncarnation()
             zone.floor = zone.sequence

@@ -6,6 +6,8 @@ final class MemoryTables {
   var zones: [Int64: MemoryZone] = [:]
   var lastZoneID: Int64 = 0
   var lastIndexID: Int64 = 0
+  /// What went with its zone and is yet to be cleared, the oldest first.
+  var removed: [RemovedRecords] = []
   var entities: [Entity.Kind: [EntityText: Entity]] = [:]
   /// The keys of the entities that an owner has.
   var owned: [Entity.Kind: [EntityText: Set<EntityText>]] = [:]
@@ -44,6 +46,19 @@ final class MemoryZone {
   var contents = MemoryRecords()
 
   init(_ row: ZoneRow) { self.row = row }
+}
+
+/// What a zone held that was taken away.
+final class RemovedRecords {
+  let database: DatabaseKey
+  let bytes: Int64
+  var contents: MemoryRecords
+  /// The records that are left, once the clearing has begun.
+  var names: [RecordName]?
+
+  init(_ contents: MemoryRecords, in database: DatabaseKey, bytes: Int64) {
+    (self.database, self.bytes, self.contents) = (database, bytes, contents)
+  }
 }
 
 /// What a zone holds.

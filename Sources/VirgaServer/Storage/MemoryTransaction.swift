@@ -5,7 +5,7 @@ final class MemoryTransaction: WriteTransaction {
   let tables: MemoryTables
   var undo: [() -> Void] = []
   private var touchedZones: [MemoryZone] = []
-  private var touchedDatabases: [MemoryDatabase] = []
+  var touchedDatabases: [MemoryDatabase] = []
   private var isOpen = true
 
   init(_ tables: MemoryTables) { self.tables = tables }
@@ -155,17 +155,6 @@ extension MemoryTransaction {
     }
   }
 
-  func removeRecords(of zone: ZoneRow) throws {
-    let zone = try contents(zone)
-    let old = zone.contents
-    count(in: zone.row.database) { tally in
-      tally.tombstones -= old.records.values.count(where: \.isDeleted)
-      tally.historyBytes -= old.versions.values.joined().reduce(0) { $0 + $1.countedBytes }
-    }
-    zone.contents = MemoryRecords()
-    undo.append { zone.contents = old }
-    for checksums in old.claims.values { countClaims(checksums, by: -1) }
-  }
 }
 
 // MARK: - Records
@@ -311,7 +300,7 @@ extension MemoryTransaction {
     countClaims(checksums, by: -1)
   }
 
-  private func countClaims(_ checksums: Set<String>, by step: Int) {
+  func countClaims(_ checksums: Set<String>, by step: Int) {
     let tables = tables
     func count(_ step: Int) {
       for checksum in checksums {

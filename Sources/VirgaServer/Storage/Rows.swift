@@ -43,6 +43,8 @@ public struct DatabaseTally: Hashable, Sendable {
   /// What replaced versions take: their fields, and assets that the version after them does not have.
   public var historyBytes: Int64 = 0
   public var tombstones = 0
+  /// What live records and their assets took that went with their zones and still lie in the store.
+  public var removedBytes: Int64 = 0
 
   public init() {}
 

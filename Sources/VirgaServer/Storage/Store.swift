@@ -147,8 +147,14 @@ public protocol WriteTransaction: ReadTransaction {
   func put(_ database: DatabaseRow) throws
   /// Inserts a row whose id is 0, giving it one, or replaces the row of that id. The row of its database comes first.
   func put(_ zone: inout ZoneRow) throws
-  /// Removes all records, versions, references, claims and indexes of a zone; its row stays.
-  func removeRecords(of zone: ZoneRow) throws
+  /// Takes all records, versions, references and indexes of a zone away: nobody sees them any more. Their rows, and the
+  /// claims of assets, stay until `clearRemovedRecords`; they count with the tally so long, and what the live records take
+  /// as its `removedBytes`. The zone's row stays as it is but for its number, which is a new one, and its `usedBytes`.
+  func removeRecords(of zone: inout ZoneRow) throws
+  /// Removes rows of records that were taken away with their zones, at most `limit`, of which those before the last take
+  /// less than `bytes`.
+  /// - Returns: Whether there may be more.
+  func clearRemovedRecords(limit: Int, bytes: Int) throws -> Bool
 
   /// Makes `record` the newest version. `previous` is what `record(_:in:)` returned in this transaction; with
   /// `keepsVersion` a live previous version goes into the history, which keeps the newest `Limits.versionsPerRecordMax`

@@ -112,9 +112,8 @@ private struct ZoneShelf {
     var database = try transaction.openDatabase(key, context: &context)
     database.sequence += 1
     database.usedBytes -= row.usedBytes
-    row.usedBytes = 0
     try transaction.endShares(of: &row, context: &context)
-    try transaction.removeRecords(of: row)
+    try transaction.removeRecords(of: &row)
     try transaction.put(database)
     row.noteDeletion(reason, at: database.sequence)
     try transaction.put(&row)

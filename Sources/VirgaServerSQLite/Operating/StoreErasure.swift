@@ -112,7 +112,11 @@ package enum StoreErasure {
 
       -- What they own.
       CREATE TEMP TABLE gone_zone AS
-        SELECT z.id FROM zone z JOIN database d ON d.id = z.database JOIN gone ON gone.name = d.owner;
+        SELECT z.id FROM zone z JOIN database d ON d.id = z.database JOIN gone ON gone.name = d.owner
+        -- What anybody's deleted zones left is due to go, and may name the person.
+        UNION SELECT id FROM removed_zone;
+      DELETE FROM removed_zone;
+      UPDATE database SET removed_bytes = 0;
       DELETE FROM record WHERE zone IN (SELECT id FROM gone_zone);
       DELETE FROM version WHERE zone IN (SELECT id FROM gone_zone);
       DELETE FROM reference WHERE zone IN (SELECT id FROM gone_zone);

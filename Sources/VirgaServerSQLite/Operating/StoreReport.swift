@@ -84,7 +84,8 @@ package struct StoreReport: Hashable, Sendable, Codable {
       SELECT d.container, d.environment, d.owner, z.name, w.text, count(*), sum(first.size)
       FROM (SELECT a.checksum, a.size, min(c.zone) AS zone,
               (SELECT min(sequence) FROM claim c2 WHERE c2.checksum = a.checksum AND c2.zone = min(c.zone)) AS sequence
-            FROM asset a JOIN claim c ON c.checksum = a.checksum GROUP BY a.checksum) first
+            FROM asset a JOIN claim c ON c.checksum = a.checksum AND c.zone IN (SELECT id FROM zone)
+            GROUP BY a.checksum) first
       JOIN zone z ON z.id = first.zone JOIN database d ON d.id = z.database
       JOIN word w ON w.id = coalesce(
         (SELECT type FROM record r WHERE r.zone = first.zone AND r.sequence = first.sequence),

@@ -260,7 +260,8 @@ extension SQLiteTransaction {
     let statement = try statement(
       """
       DELETE FROM version WHERE id IN (
-        SELECT id FROM version WHERE replaced_at < ? ORDER BY replaced_at, id LIMIT ?
+        SELECT id FROM version WHERE replaced_at < ? AND zone NOT IN (SELECT id FROM removed_zone)
+        ORDER BY replaced_at, id LIMIT ?
       ) RETURNING zone, sequence, has_assets, counted_bytes
       """)
     try statement.bind(1, moment.milliseconds)

@@ -16,7 +16,8 @@ extension SQLiteTransaction {
   private func readDatabase(_ key: DatabaseKey) throws -> (DatabaseRow, DatabaseTally)? {
     let statement = try statement(
       """
-      SELECT incarnation, sequence, used_bytes, key_bytes, zone_count, past_zone_count, history_bytes, tombstone_count
+      SELECT incarnation, sequence, used_bytes, key_bytes, zone_count, past_zone_count, history_bytes, tombstone_count,
+        removed_bytes
       FROM database WHERE container = ? AND environment = ? AND owner = ?
       """)
     try statement.bind(key, from: 1)
@@ -29,6 +30,7 @@ extension SQLiteTransaction {
       tally.pastZones = row.int(5)
       tally.historyBytes = row.int64(6)
       tally.tombstones = row.int(7)
+      tally.removedBytes = row.int64(8)
       return (found, tally)
     }
   }
@@ -77,13 +79,13 @@ extension SQLiteTransaction {
       """
       INSERT INTO database (
         container, environment, owner, incarnation, sequence, used_bytes, key_bytes, zone_count, past_zone_count,
-        history_bytes, tombstone_count)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        history_bytes, tombstone_count, removed_bytes)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (container, environment, owner)
       DO UPDATE SET incarnation = excluded.incarnation, sequence = excluded.sequence,
         used_bytes = excluded.used_bytes, key_bytes = excluded.key_bytes, zone_count = excluded.zone_count,
         past_zone_count = excluded.past_zone_count, history_bytes = excluded.history_bytes,
-        tombstone_count = excluded.tombstone_count
+        tombstone_count = excluded.tombstone_count, removed_bytes = excluded.removed_bytes
       """)
     try statement.bind(database.key, from: 1)
     try statement.bind(4, Int64(bitPattern: database.incarnation))
@@ -97,11 +99,11 @@ extension SQLiteTransaction {
   private func write(_ tally: DatabaseTally, of database: DatabaseKey) throws {
     let statement = try statement(
       """
-      UPDATE database SET zone_count = ?, past_zone_count = ?, history_bytes = ?, tombstone_count = ?
+      UPDATE database SET zone_count = ?, past_zone_count = ?, history_bytes = ?, tombstone_count = ?, removed_bytes = ?
       WHERE container = ? AND environment = ? AND owner = ?
       """)
     try statement.bind(tally, from: 1)
-    try statement.bind(database, from: 5)
+    try statement.bind(database, from: 6)
     try statement.run()
   }
 
@@ -205,26 +207,6 @@ extension SQLiteTransaction {
     try statement.run()
     guard connection.changedRowCount == 1 else { throw StoreError.other("no zone has the number \(zone.id)") }
   }
-
-  func removeRecords(of zone: ZoneRow) throws {
-    var tally = try tally(of: zone.database)
-    let versions = try statement("SELECT coalesce(sum(counted_bytes), 0) FROM version WHERE zone = ?")
-    try versions.bind(1, zone.id)
-    tally.historyBytes -= try versions.first { $0.int64(0) } ?? 0
-    let tombstones = try statement("SELECT count(*) FROM record WHERE zone = ? AND deleted = 1")
-    try tombstones.bind(1, zone.id)
-    tally.tombstones -= try tombstones.first { $0.int(0) } ?? 0
-    try change(tally, of: zone.database)
-    for sql: StaticString in [
-      "DELETE FROM record WHERE zone = ?", "DELETE FROM version WHERE zone = ?",
-      "DELETE FROM reference WHERE zone = ?", "DELETE FROM claim WHERE zone = ?",
-    ] {
-      let statement = try statement(sql)
-      try statement.bind(1, zone.id)
-      try statement.run()
-    }
-    try removeIndexes(of: zone)
-  }
 }
 
 extension DatabaseKey {
@@ -260,6 +242,7 @@ extension Statement {
     try bind(index + 1, Int64(tally.pastZones))
     try bind(index + 2, tally.historyBytes)
     try bind(index + 3, Int64(tally.tombstones))
+    try bind(index + 4, tally.removedBytes)
   }
 
   fileprivate func bind(_ key: DatabaseKey, from index: Int) throws(SQLiteError) {

@@ -109,7 +109,7 @@ final class SyncServer: Sendable {
         guard var database = try transaction.database(zone.database) else { continue }
         database.sequence += 1
         try transaction.put(database)
-        try transaction.removeRecords(of: zone)
+        try transaction.removeRecords(of: &zone)
         zone.noteDeletion(reason, at: database.sequence)
         try transaction.put(&zone)
       }
@@ -120,7 +120,7 @@ final class SyncServer: Sendable {
   func restoreBackupWithoutRecords() throws {
     let now = time.now
     try change { transaction in
-      for zone in try self.zones(in: transaction) { try transaction.removeRecords(of: zone) }
+      for var zone in try self.zones(in: transaction) { try transaction.removeRecords(of: &zone) }
       var random = SystemRandom()
       try VirgaServer.Service().renewIncarnations(in: transaction, now: now, random: &random)
     }

@@ -252,6 +252,31 @@ import VirgaWire
     await housekeeping.value
   }
 
+  // MARK: Zones that went
+
+  /// What a deleted zone held is cleared away soon, and not only with the next round of housekeeping.
+  @Test func whatADeletedZoneHeldIsClearedSoon() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let housekeeping = Task { await world.front.run() }
+    for part in 0..<3 {
+      let records = (0..<300).map { number in
+        RecordChange(
+          name: RecordName("r\(part)-\(number)"), type: "Note", fields: [FieldChange("a", Field(.int64(1)))])
+      }
+      _ = try await world.save(records)
+    }
+    let key = DatabaseKey(container: world.container, environment: .development, owner: world.user)
+    func removedBytes() async throws -> Int64 { try await world.store.read { try $0.tally(of: key).removedBytes } }
+    _ = try await world.call(.zonesModify(ZonesModifyRequest(operations: [.init(.delete, ZoneSelector("Trips"))])))
+    #expect(try await removedBytes() > 0)
+    let deadline = ContinuousClock.now + .seconds(30)
+    while try await removedBytes() > 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(50)) }
+    #expect(try await removedBytes() == 0)
+    housekeeping.cancel()
+    await housekeeping.value
+  }
+
   // MARK: Devices that leave
 
   private func pushTokens(_ world: FrontWorld) async throws -> [Entity] {

@@ -51,6 +51,28 @@ import VirgaWire
     #expect(try harness.modify(.create("new2"), zone: Self.zone).code == nil)
   }
 
+  /// Zones that come and go take no more than the quota twice: until what they held is cleared away, new records wait.
+  @Test func newRecordsWaitForZonesThatAreClearedAway() throws {
+    let harness = world(userBytes: 100_000)
+    let trips = ZoneSelector("Trips")
+    let text = String(repeating: "x", count: 90_000)
+    func round(_ name: RecordName) throws -> ServerErrorCode? {
+      _ = try modify(harness, .create, ["Trips"])
+      let code = try harness.modify(.create(name, ["t": .string(text)]), zone: trips).code
+      _ = try modify(harness, .delete, ["Trips"])
+      return code
+    }
+    #expect(try round("a") == nil)
+    #expect(try round("b") == nil, "who deletes a zone has its room again at once")
+    #expect(try tally(harness).removedBytes > 180_000)
+    #expect(try round("c") == .tryAgainLater)
+    #expect(try harness.modify(.create("new"), zone: Self.zone).code == .tryAgainLater)
+    let (service, now) = (harness.service, harness.now)
+    try harness.write { while try service.perform(.removedRecords, in: $0, now: now) {} }
+    #expect(try tally(harness).removedBytes == 0)
+    #expect(try round("d") == nil)
+  }
+
   // MARK: Zones
 
   private func modify(

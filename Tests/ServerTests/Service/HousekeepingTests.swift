@@ -104,7 +104,7 @@ import VirgaWire
     }
     #expect(
       try await store.reading { try Service().compactionSteps(in: $0, now: now) } == [
-        .versions, .removedIndexes, .space,
+        .removedRecords, .versions, .removedIndexes, .space,
       ])
     store.close()
   }
