@@ -188,7 +188,10 @@ public final class SQLiteStore: Store {
     return connection
   }
 
-  /// Writes a file anew that an earlier version made, so that it can give space back from now on. A stop on the way leaves
+  /// From this size on, rewriting a file takes long enough to be mentioned.
+  private static let bytesMentioned: Int64 = 16 << 20
+
+  /// Rewrites a file that an earlier version made, so that it can give space back from now on. A stop on the way leaves
   /// it as it was, and so does a disk without room for a second copy; then the next start tries again.
   private static func makeShrinkable(_ connection: Connection, _ folder: DataFolder, _ note: (String) -> Void) {
     do {
@@ -198,14 +201,20 @@ public final class SQLiteStore: Store {
       let bytes = pages * 4_096
       // A copy beside the file, and the log.
       guard DataFolder.freeBytes(at: folder.databasePath) > 5 * bytes / 2 else {
-        return note("\(folder.databasePath) gives no space back before there is room to write it anew")
+        return note(
+          "\(folder.databasePath) gives no space back before the disk has \(5 * bytes >> 21) MB free to rewrite it")
       }
-      if bytes > 256 << 20 { note("writing \(folder.databasePath) anew, once, so that it can give space back") }
+      if bytes >= bytesMentioned {
+        note(
+          "rewriting \(folder.databasePath) (\(bytes >> 20) MB) once, so that it can give space back to the disk; you may "
+            + "stop this, and the next start does it again from the beginning")
+      }
       try connection.execute("PRAGMA temp_store = FILE; PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
       _ = try connection.query("PRAGMA wal_checkpoint(TRUNCATE)") { $0.int(0) }
+      if bytes >= bytesMentioned { note("\(folder.databasePath) is rewritten") }
     } catch {
       let why = (error as? SQLiteError)?.message ?? "it cannot be read"
-      note("\(folder.databasePath) could not be written anew, and gives no space back: \(why)")
+      note("\(folder.databasePath) could not be rewritten, and gives no space back: \(why)")
     }
     do { try connection.execute("PRAGMA temp_store = MEMORY") } catch {
       note("\(folder.databasePath): \(error.message)")

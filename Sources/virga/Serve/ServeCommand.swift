@@ -17,9 +17,10 @@ enum ServeCommand {
   private static func run(_ arguments: Arguments) async throws {
     let options = try ServeOptions(arguments)
     if case .folder(let path) = options.data { try BackupMark.refuse(path) }
-    let signals = StopSignals()
+    // Up to here a signal ends the program at once, also while a large file is rewritten: there is nothing to finish.
     let storage = try Storage(options.data, isServing: true)
     defer { storage.close() }
+    let signals = StopSignals()
 
     let front = try front(options, storage)
     if let path = options.faultsPath { try loadFaults(path, into: front) }
