@@ -5,8 +5,11 @@ import VirgaModel
 /// What a device sends is what it would otherwise fetch back, because its own changes come back to it.
 ///
 /// The file is the app's, which may change it at any time. So the cache keeps no more than a second name of it until the
-/// asset is asked for, and then trusts nothing but its bytes: they are checked while a copy is made. Where the app has
-/// removed its file by then, as one does with a temporary file, the bytes take their place without a copy.
+/// asset is asked for, and then trusts nothing but its bytes: they are checked while a copy is made. A second name in
+/// place of the copy would make one file of the app's and of the fetched one: what the app then writes into its own would
+/// be what others find under a digest that it no longer fits, and what is written into a fetched file would change the
+/// app's. Where the app has removed its file by then, as one does with a temporary file, the bytes take their place without
+/// a copy.
 extension AssetStore {
   /// Keeps a file that was sent whole.
   func keep(_ asset: AssetValue, sentFrom source: FileSource, in folder: URL) async {
