@@ -24,7 +24,7 @@ public enum MigrationError: Error, Hashable, Sendable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .newerVersion(let found, let known):
-      "the database was written by a later version (layout \(found), this one knows \(known))"
+      "a newer version wrote the database (layout \(found), this version knows \(known))"
     case .foreign: "the database belongs to another program"
     }
   }

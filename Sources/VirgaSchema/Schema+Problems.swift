@@ -49,7 +49,7 @@ extension Schema {
 
   private func objection(to role: RoleName) -> String? {
     if role.rawValue.hasPrefix("_") {
-      return "role '\(role)' is reserved: names with an underscore first are the system's"
+      return "role '\(role)' is reserved: names that begin with an underscore belong to the system"
     }
     return NameRule.fieldName.objection(to: role.rawValue).map { "role name '\(role)' \($0)" }
   }
@@ -84,7 +84,7 @@ extension SchemaRecordType {
       problems += field.objections(in: name).map { SchemaProblem(place, $0) }
     }
     for (position, grant) in grants.enumerated() where !roles.contains(grant.role) {
-      let text = "role '\(grant.role)' is not created by this schema; CREATE ROLE \(grant.role) creates it"
+      let text = "this schema does not create role '\(grant.role)'; add CREATE ROLE \(grant.role)"
       problems.append(SchemaProblem(.grant(type: index, position), text))
     }
     return problems

@@ -40,7 +40,7 @@ final class DataFolder: Sendable {
       let error = Self.failure("cannot lock \(lockPath)")
       if !isHeld { throw error }
       let holder = content.split(separator: "\n").last.map { " (\($0))" } ?? ""
-      throw .inUse("the data folder \(path) is used by another server\(holder)")
+      throw .inUse("another server uses the data folder \(path)\(holder)")
     }
   }
 
@@ -55,7 +55,7 @@ final class DataFolder: Sendable {
   /// Says why the database file must not be opened as it is.
   func checkFile() throws(StoreError) {
     if access("\(path)/\(Self.restoring)", F_OK) == 0 {
-      throw .damaged("the restore into \(path) was cut off: empty the folder, then use virga restore again")
+      throw .damaged("the restore into \(path) was cut off: empty the folder, then run virga restore again")
     }
     var status = stat()
     if stat(databasePath, &status) != 0 {
@@ -71,7 +71,7 @@ final class DataFolder: Sendable {
     }
   }
 
-  private static let advice = "put it back from a backup, or empty the folder to begin anew"
+  private static let advice = "put it back from a backup, or empty the folder to start fresh"
 
   /// Notes that a database is about to be made, if there is none.
   func noteBeginning() throws(StoreError) {

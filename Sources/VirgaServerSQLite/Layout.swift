@@ -131,7 +131,7 @@ enum Layout {
     Migration(
       4,
       """
-      -- Counted anew: a file that a record held several times counted as often, and users' records did not count.
+      -- Counted again: a file that a record held several times counted as often, and users' records did not count.
       \(countUsedBytes)
       """),
     Migration(
@@ -166,7 +166,7 @@ enum Layout {
       7,
       """
       -- One row of one tree for each queue and coalescing key, so that a save that is told writes one page more. Numbers
-      -- are reserved many at once, and none is given twice.
+      -- are reserved many at once, and no number is given twice.
       CREATE TABLE notification_number (reserved INTEGER NOT NULL) STRICT;
       INSERT INTO notification_number VALUES (
         coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'notification'), 0));

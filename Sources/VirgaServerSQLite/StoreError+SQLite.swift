@@ -15,13 +15,13 @@ extension StoreError {
   init(_ error: SQLiteError) {
     self =
       switch error.condition {
-      case .busy: .busy("another program holds the database")
+      case .busy: .busy("another program has locked the database")
       case .full: .full("no space is left for the database")
       case .corrupt, .notADatabase: .damaged("the database is damaged: \(error.message)")
-      case .syncFailed: .diskFailed("the disk did not keep what was written; restart once it is sound")
+      case .syncFailed: .diskFailed("the disk did not keep what was written; check the disk, then restart the server")
       case .ioFailed: .diskFailed("the disk failed: \(error.message)")
       case .readOnly, .cannotOpen: .unwritable("the database cannot be written: \(error.message)")
-      case .constraint, .other: .other("the database refused what it was asked: \(error.message) (code \(error.code))")
+      case .constraint, .other: .other("the database refused a request: \(error.message) (code \(error.code))")
       }
   }
 }

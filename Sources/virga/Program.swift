@@ -21,7 +21,7 @@ enum Program {
     Commands:
     \(spec.commandList())
 
-    Each explains itself with --help, or with: virga help COMMAND
+    More about a command: virga COMMAND --help, or virga help COMMAND
     """
   }
 
@@ -34,7 +34,7 @@ enum Program {
     Commands:
     \(spec.commandList(of: group))
 
-    Each explains itself with --help.
+    More about a command: add --help.
     """
   }
 

@@ -27,7 +27,7 @@ import VirgaAuth
       text.firstMatch(of: /fingerprint: ([0-9a-f ]+)\n/).map { String($0.output.1) }
     }
     let seen = try await inviting.printed { text in
-      text.firstMatch(of: /wants in: laptop\nIts fingerprint: +([0-9a-f ]+)\n/).map { String($0.output.1) }
+      text.firstMatch(of: /asks to join: laptop\nIts fingerprint: +([0-9a-f ]+)\n/).map { String($0.output.1) }
     }
     #expect(seen == shown)
     inviting.type("y")
@@ -59,9 +59,10 @@ import VirgaAuth
     }
     let misspelt = try await show(#"{"endpont":"http://127.0.0.1:1","endpoint":"http://127.0.0.1:1"}"#)
     #expect(misspelt.code == 69)
-    #expect(misspelt.errors.hasPrefix("virga: \(file) has a setting that means nothing: endpont\n"), "\(misspelt)")
+    #expect(misspelt.errors.hasPrefix("virga: \(file) has an unknown setting: endpont\n"), "\(misspelt)")
     let wrong = try await show(#"{"endpoint":"ftp://x"}"#)
-    #expect(wrong.code == 78 && wrong.errors.hasPrefix("virga: \(file): a server's address begins with"), "\(wrong)")
+    #expect(
+      wrong.code == 78 && wrong.errors.hasPrefix("virga: \(file): the server's address must begin with"), "\(wrong)")
   }
 
   @Test(arguments: ["n", "", nil])
@@ -69,7 +70,7 @@ import VirgaAuth
     let server = try await ServerProcess()
     let (inviting, code) = try await invite(server, home: "phone")
     let joining = try ProgramRun(server.account("join", code, home: "laptop"))
-    try await inviting.printed { $0.contains("wants in") ? () : nil }
+    try await inviting.printed { $0.contains("asks to join") ? () : nil }
     if let answer { inviting.type(answer) } else { inviting.closeInput() }
     #expect(await inviting.end().code == 1)
     let end = await joining.end()
@@ -119,7 +120,7 @@ import VirgaAuth
     for code in ["ABCD-EFGH", "short"] {
       let end = try await ProgramRun.run(server.account("join", code, home: "laptop"))
       #expect(end.code == 1)
-      #expect(end.errors == "virga: the code is wrong, used or too old\n")
+      #expect(end.errors == "virga: the code is wrong, used or too old; ask for a new one\n")
     }
   }
 
@@ -141,7 +142,7 @@ import VirgaAuth
     let code = String(try #require(found).output.1)
     let refused = try await ProgramRun.run(server.account("show", home: "phone"))
     #expect(refused.code == 77)
-    #expect(refused.errors.contains("only for an enrolment code"))
+    #expect(refused.errors.contains("only with an enrolment code"))
     #expect(try await ProgramRun.run(server.account("join", code, home: "phone")).code == 0)
     #expect(try await ProgramRun.run(server.account("join", code, home: "thief")).code == 1)
 
@@ -168,7 +169,7 @@ import VirgaAuth
     #expect(tokens.webAuthToken.wholeMatch(of: /158__54__[A-Za-z0-9+\/=_]{91,}/) != nil)
     let other = try await ProgramRun.run(server.account("token", "--container", "iCloud.b", home: "phone"))
     #expect(other.code == 1)
-    #expect(other.errors.contains("container iCloud.b is not served here"))
+    #expect(other.errors.contains("this server does not serve container iCloud.b"))
   }
 
   @Test func serverThatIsNotThereIsNamed() async throws {
@@ -260,8 +261,8 @@ import VirgaAuth
     #expect(refused.code == 1)
     #expect(
       refused.errors
-        == "virga: what answers at \(there) says that it is your server at \(server.endpoint); nobody there "
-        + "was told who you are; to accept at your server: --endpoint \(server.endpoint); only if it has moved: "
+        == "virga: the server at \(there) claims to be your server at \(server.endpoint); nothing about you "
+        + "was sent there; to accept at your server: --endpoint \(server.endpoint); only if the server has moved: "
         + "--endpoint \(there)\n")
     #expect(try Data(contentsOf: file) == before)
     #expect(try await accept("127.0.0.2", "--endpoint", server.endpoint).code == 0)

@@ -16,11 +16,11 @@ import Testing
       greeting: """
         Virga VERSION serves http://127.0.0.1:PORT
           Data:         DATA
-          New accounts: open to everybody who reaches the address
+          New accounts: open to everybody who can reach the address
           Answers to:   localhost, 127.0.0.1, ::1
-          Operator:     virga finds the token by itself for this user, on this machine
-          Assumes:      only this machine reaches the port. Behind a proxy that does not say so, strangers would make accounts and share
-                        one caller's limits: before you put a proxy in front, start with --base-url (docs/operating.md).
+          Operator:     this user, on this machine (virga finds the token by itself)
+          Assumes:      only this machine reaches the port. Before you put a proxy in front, start with --base-url
+                        (docs/operating.md). Otherwise strangers could make accounts and use up your limits.
         Try next:
           virga account show --endpoint http://127.0.0.1:PORT
           virga account token --container iCloud.com.example.App --endpoint http://127.0.0.1:PORT
@@ -33,9 +33,9 @@ import Testing
           Data:         DATA
           New accounts: none
           Answers to:   localhost, 127.0.0.1, ::1
-          Operator:     virga finds the token by itself for this user, on this machine
-          Assumes:      only this machine reaches the port. Behind a proxy that does not say so, strangers would share
-                        one caller's limits: before you put a proxy in front, start with --base-url (docs/operating.md).
+          Operator:     this user, on this machine (virga finds the token by itself)
+          Assumes:      only this machine reaches the port. Before you put a proxy in front, start with --base-url
+                        (docs/operating.md). Otherwise strangers could use up your limits.
         Try next:
           virga users list --data DATA    (who has an account)
 
@@ -47,15 +47,15 @@ import Testing
       ],
       greeting: """
         Virga VERSION serves http://127.0.0.1:PORT
-          Data:         in memory, gone when the server ends
-          New accounts: with a code only
+          Data:         in memory; lost when the server stops
+          New accounts: only with a code
           Clients use:  https://sync.invalid
           Containers:   iCloud.a, iCloud.b
           Answers to:   localhost, 127.0.0.1, ::1, sync.invalid
-          Operator:     virga finds the token by itself for this user, on this machine
-          Assumes:      a proxy on this machine sets X-Forwarded-For to the client's address, in the place of what the client sent.
-                        One that does not: an address's requests and wrong codes are counted for all clients together,
-                        or as each client likes. Nobody is local here: each caller needs credentials.
+          Operator:     this user, on this machine (virga finds the token by itself)
+          Assumes:      a proxy on this machine sets X-Forwarded-For to the client's address, and drops what the client sent.
+                        If it does not, an address's requests and wrong codes are counted for all clients together,
+                        or for any address that a client makes up. Every caller needs credentials, also on this machine.
         Try next:
           virga account join CODE --endpoint https://sync.invalid    (makes the first account)
           virga account token --container iCloud.a --endpoint https://sync.invalid

@@ -48,7 +48,7 @@ import Testing
     let dotted = try file(#"DEFINE SCHEMA RECORD TYPE Trip ("my.field" STRING);"#, server, "dotted.ckdb")
     #expect(try await run(server, "validate", "--file", dotted).code != 0)
     let bare = try file("DEFINE SCHEMA RECORD TYPE cloudkit.share ();", server, "bare.ckdb")
-    #expect(try await run(server, "validate", "--file", bare).errors.contains("stands in quotes: \"cloudkit.share\""))
+    #expect(try await run(server, "validate", "--file", bare).errors.contains("needs quotes: \"cloudkit.share\""))
   }
 
   @Test func aSchemaGoesFromAFileToProduction() async throws {
@@ -120,7 +120,7 @@ import Testing
       run.type("n")
       let end = await run.end()
       #expect(end.code == 1)
-      #expect(end.errors.hasSuffix("virga: nothing was \(word); --yes answers the question\n"), "\(end.errors)")
+      #expect(end.errors.hasSuffix("virga: nothing was \(word); to answer yes, add --yes\n"), "\(end.errors)")
     }
     #expect(try await run(server, "diff").output == "+ role editor\n+ type Trip (name, place)\n")
     let run = try ProgramRun(["schema", "deploy"] + place)
@@ -166,7 +166,7 @@ import Testing
     let elsewhere = ["XDG_STATE_HOME": server.folder.path + "/other"]
     let refused = try await run(server, "export", environment: elsewhere)
     #expect(refused.code == 77)
-    #expect(refused.errors.contains("or its operator's token in $VIRGA_OPERATOR_TOKEN"), "\(refused.errors)")
+    #expect(refused.errors.contains("or put its operator's token into $VIRGA_OPERATOR_TOKEN"), "\(refused.errors)")
     #expect(try await run(server, "export").code == 0, "its own user does")
     #expect(try await run(server, "export", environment: token.merging(elsewhere) { $1 }).code == 0)
     #expect(try await run(server, "export", environment: ["VIRGA_OPERATOR_TOKEN": "another"]).code == 77)

@@ -28,7 +28,7 @@ import VirgaCloudKit
     #expect(await invite.end().code == 0)
     let shown = try await ProgramRun.run(server.account("show", home: "phone"))
     let key = try #require(shown.output.firstMatch(of: /Key +([0-9a-f ]+)\n/)?.output.1)
-    #expect(joined.output.contains("Key of encrypted values: \(key)"))
+    #expect(joined.output.contains("Key for encrypted values: \(key)"))
   }
 
   @Test func dataBackupsAndLogsHoldNoByteOfWhatWasEncrypted() async throws {
@@ -68,7 +68,7 @@ import VirgaCloudKit
     let cut = try await ProgramRun.run([
       "account", "accept", address.prefix { $0 != "#" } + "#bad", "--home", server.folder.path + "/other",
     ])
-    #expect(cut.code == 0 && cut.errors.contains("what follows # in the address is no key"), "\(cut)")
+    #expect(cut.code == 0 && cut.errors.contains("the part after # in the address is not a key"), "\(cut)")
     let guest = container("guest", server).sharedCloudDatabase
     let shared = try #require(try await guest.databaseChanges(since: nil).modifications.first?.zoneID)
     let seen = try await guest.record(for: CKRecord.ID(recordName: "one", zoneID: shared))

@@ -26,7 +26,7 @@ import VirgaSQLite
     let server = try await ServerProcess()
     let end = await server.terminate(signal)
     #expect(end.code == 0)
-    #expect(end.errors == "\(name): finishing what is under way\n")
+    #expect(end.errors == "\(name): finishing open requests\n")
   }
 
   /// As `nohup` starts a program: the end of the terminal is not its end.
@@ -44,7 +44,7 @@ import VirgaSQLite
     }
     run.signal(SIGTERM)
     let end = await run.end()
-    #expect(end.code == 0 && end.errors == "SIGTERM: finishing what is under way\n")
+    #expect(end.code == 0 && end.errors == "SIGTERM: finishing open requests\n")
   }
 
   /// As `timeout` sends them: to the process, and at once to its group.
@@ -53,7 +53,7 @@ import VirgaSQLite
     server.run.signal(SIGINT)
     let end = await server.terminate(SIGTERM)
     #expect(end.code == 0)
-    #expect(end.errors.hasSuffix(": finishing what is under way\n"))
+    #expect(end.errors.hasSuffix(": finishing open requests\n"))
   }
 
   @Test func closedServerSuggestsNothingThatItRefuses() async throws {
@@ -102,7 +102,7 @@ import VirgaSQLite
   @Test func quietServerLogsNothing() async throws {
     let server = try await ServerProcess()
     _ = try await ProgramRun.run(server.account("show", home: "phone"))
-    #expect(await server.terminate().errors == "SIGTERM: finishing what is under way\n")
+    #expect(await server.terminate().errors == "SIGTERM: finishing open requests\n")
   }
 
   // MARK: Refusals, each with one line and a code of its own
@@ -132,7 +132,7 @@ import VirgaSQLite
   @Test func hostInBracketsIsTheSameWithout() async throws {
     let server = try await ServerProcess(options: ["--host", "[::1]"])
     #expect(server.greeting.contains("serves http://[::1]:\(server.port)\n"), "\(server.greeting)")
-    #expect(server.greeting.contains("open to everybody who reaches the address"), "\(server.greeting)")
+    #expect(server.greeting.contains("open to everybody who can reach the address"), "\(server.greeting)")
     #expect(try await ProgramRun.run(["users", "list", "--data", server.data]).code == 0)
     let shown = try await ProgramRun.run([
       "account", "show", "--endpoint", "http://[::1]:\(server.port)", "--home", server.folder.path + "/phone",
@@ -142,7 +142,7 @@ import VirgaSQLite
 
   @Test func bodyMemoryHoldsTheLargestRequest() async throws {
     try await refusal(
-      ["--ephemeral", "--body-memory", "33554431"], code: 64, "--body-memory is at least 33554432 bytes")
+      ["--ephemeral", "--body-memory", "33554431"], code: 64, "--body-memory must be at least 33554432 bytes")
     let server = try await ServerProcess(options: ["--body-memory", "33554432"])
     let client = try await WebService(server, home: "phone")
     let text = String(repeating: "x", count: 900_000)
@@ -161,7 +161,7 @@ import VirgaSQLite
 
   @Test func folderOfAnotherServer() async throws {
     let server = try await ServerProcess()
-    try await refusal(["--data", server.data, "--port", "0"], code: 75, "is used by another server")
+    try await refusal(["--data", server.data, "--port", "0"], code: 75, "another server uses")
     #expect(try await ProgramRun.run(server.account("show", home: "phone")).code == 0)
   }
 
@@ -182,7 +182,7 @@ import VirgaSQLite
       let connection = try Connection(path: database)
       try connection.execute("PRAGMA user_version = 999")
     }
-    try await refusal(["--data", server.data, "--port", "0"], code: 76, "newer version (layout 999")
+    try await refusal(["--data", server.data, "--port", "0"], code: 76, "(layout 999")
   }
 
   @Test(arguments: ["garbage", "truncated", "missing", "empty"])
@@ -230,18 +230,18 @@ import VirgaSQLite
       ([], "a command is missing"), (["nothing"], "unknown command nothing"), (["--port"], "unknown command --port"),
       (["version", "x"], "unexpected argument x"), (["serve", "--port"], "--port needs a value"),
       (["serve", "--port="], "--port needs a value"), (["serve", "--port", "--log"], "--port needs a value"),
-      (["serve", "--port", "65536"], "--port is a number from 0 to 65535, not 65536"),
-      (["serve", "--port", "-1"], "--port is a number"), (["serve", "--prot", "1"], "unknown option --prot"),
-      (["serve", "-p", "1"], "unknown option -p"), (["serve", "--log=1"], "--log is one of text, json, not 1"),
+      (["serve", "--port", "65536"], "--port must be a number from 0 to 65535, not 65536"),
+      (["serve", "--port", "-1"], "--port must be a number"), (["serve", "--prot", "1"], "unknown option --prot"),
+      (["serve", "-p", "1"], "unknown option -p"), (["serve", "--log=1"], "--log must be one of text, json, not 1"),
       (["serve", "--port", "1", "--port", "2"], "--port was given twice"), (["serve", "x"], "unexpected argument x"),
-      (["serve", "--enrolment", "all"], "--enrolment is one of open, invite, closed, not all"),
-      (["serve", "--ephemeral", "--data", "d"], "--data and --ephemeral exclude each other"),
+      (["serve", "--enrolment", "all"], "--enrolment must be one of open, invite, closed, not all"),
+      (["serve", "--ephemeral", "--data", "d"], "use either --data or --ephemeral"),
       (["serve", "--container", "_x"], "--container does not begin with an ASCII letter"),
-      (["serve", "--base-url", "a.example"], "--base-url begins with http:// or https://"),
-      (["serve", "--base-url", "https://"], "--base-url is the address of a server"),
-      (["serve", "--base-url", "https://a b/"], "--base-url is the address of a server"),
-      (["serve", "--base-url", "https://a/?x=1"], "--base-url is the address of a server"),
-      (["serve", "--base-url", "https://a/#y"], "--base-url is the address of a server"),
+      (["serve", "--base-url", "a.example"], "--base-url must begin with http:// or https://"),
+      (["serve", "--base-url", "https://"], "--base-url must be the address of a server"),
+      (["serve", "--base-url", "https://a b/"], "--base-url must be the address of a server"),
+      (["serve", "--base-url", "https://a/?x=1"], "--base-url must be the address of a server"),
+      (["serve", "--base-url", "https://a/#y"], "--base-url must be the address of a server"),
       (["help", "nothing"], "unknown command nothing"),
       (["account"], "a command is missing"), (["account", "nothing"], "unknown command nothing"),
       (["account", "join"], "CODE is missing"), (["account", "remove"], "DEVICE is missing"),

@@ -59,7 +59,7 @@ import VirgaSchema
     let back = try evolution(folder + "coins_v2.ckdb", folder + "coins_v1.ckdb")
     #expect(
       back.refusals.map(\.reason) == [
-        "production keeps record type 'Countries': a type that was deployed is never removed"
+        "production keeps record type 'Countries': a deployed type is never removed"
       ])
   }
 

@@ -18,7 +18,8 @@ import VirgaSchema
 
   @Test func unknownTypeIsToldInTheShapeOfTheOtherTool() {
     let text =
-      "DEFINE SCHEMA\n\n    RECORD TYPE T (\n        a STRING,\n        b INT64,\n        broken          BADTYPE,\n        c STRING\n    );\n"
+      "DEFINE SCHEMA\n\n    RECORD TYPE T (\n        a STRING,\n        b INT64,\n        broken          "
+      + "BADTYPE,\n        c STRING\n    );\n"
     #expect(
       lines(text) == [
         """
@@ -101,8 +102,8 @@ import VirgaSchema
   }
 
   @Test(arguments: [
-    ("CREATE ROLE _x;", "1:13", "begins with an underscore stands in quotes: \"_x\""),
-    ("RECORD TYPE My.Type (a STRING);", "1:13", "has a dot stands in quotes"),
+    ("CREATE ROLE _x;", "1:13", "begins with an underscore needs quotes: \"_x\""),
+    ("RECORD TYPE My.Type (a STRING);", "1:13", "has a dot needs quotes"),
     ("RECORD TYPE T (1a STRING);", "1:16", "does not begin with a letter"),
     ("RECORD TYPE T (\"a STRING);", "1:16", "does not end on its line"),
     ("RECORD TYPE T (\"\" STRING);", "1:16", "is not empty"),
@@ -126,7 +127,7 @@ import VirgaSchema
     ("RECORD TYPE T (\"___a\" STRING);", "1:16", "there is no system field '___a'"),
     ("RECORD TYPE T (\"___etag\" INT64);", "1:16", "the type of system field '___etag' is STRING and cannot be INT64"),
     ("RECORD TYPE Users (roles STRING);", "1:20", "is LIST<INT64> and cannot be STRING"),
-    ("RECORD TYPE T (GRANT READ TO boss);", "1:16", "role 'boss' is not created by this schema"),
+    ("RECORD TYPE T (GRANT READ TO boss);", "1:16", "this schema does not create role 'boss'"),
     ("RECORD TYPE T (a STRING QUERYABLE QUERYABLE);", "1:35", "QUERYABLE is given twice for field 'a'"),
     ("RECORD TYPE T (GRANT READ, READ TO \"_world\");", "1:28", "READ is granted twice"),
     ("RECORD TYPE T (a ASSET QUERYABLE);", "1:16", "field 'a' of type 'T' cannot be QUERYABLE: its type is ASSET"),

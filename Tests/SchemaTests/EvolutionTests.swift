@@ -44,7 +44,7 @@ import VirgaSchema
     ),
     (
       "CREATE ROLE boss; RECORD TYPE Note (heading ASSET, body STRING, count NUMBER, photo BYTES);", ["Note.title"],
-      "production keeps field 'title' of type 'Note': a field that was deployed is never removed"
+      "production keeps field 'title' of type 'Note': a deployed field is never removed"
     ),
     (
       "CREATE ROLE boss; RECORD TYPE Note (heading STRING, body STRING, count NUMBER, photo BYTES);", ["Note.title"],

@@ -68,6 +68,6 @@ import VirgaSchema
     }
     let texts = error?.diagnostics.map(\.message) ?? []
     #expect(texts.count == 2)
-    #expect(texts.first?.contains(#"has a dot stands in quotes: "cloudkit.share""#) == true, "\(texts)")
+    #expect(texts.first?.contains(#"has a dot needs quotes: "cloudkit.share""#) == true, "\(texts)")
   }
 }

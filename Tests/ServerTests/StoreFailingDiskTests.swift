@@ -43,7 +43,7 @@ import VirgaServerSQLite
     #expect(outcomes == Array(repeating: true, count: 20))
     FailingDisk.failsAtSync.store(false, ordering: .sequentiallyConsistent)
     // What a disk holds after such a failure is unknown to whoever goes on: reads yes, writes after a restart.
-    let sound = "the disk did not keep what was written; restart once it is sound"
+    let sound = "the disk did not keep what was written; check the disk, then restart the server"
     await #expect(throws: StoreError.diskFailed(sound)) { try await save(store, "late") }
     #expect(try await names(store) == ["first"])
     store.close()

@@ -55,7 +55,7 @@ struct StoreSQLiteTests {
       Issue.record("another error")
       return
     }
-    #expect(text == "the data folder \(folder.path) is used by another server (process \(getpid()))")
+    #expect(text == "another server uses the data folder \(folder.path) (process \(getpid()))")
     store.close()
     try open().close()
   }
@@ -97,10 +97,11 @@ struct StoreSQLiteTests {
     try await fill()
     #expect(truncate(database, 0) == 0)
     #expect(
-      try refusal() == .damaged("\(database) is empty: put it back from a backup, or empty the folder to begin anew"))
+      try refusal() == .damaged("\(database) is empty: put it back from a backup, or empty the folder to start fresh"))
     #expect(unlink(database) == 0)
     #expect(
-      try refusal() == .damaged("\(database) is missing: put it back from a backup, or empty the folder to begin anew"))
+      try refusal() == .damaged("\(database) is missing: put it back from a backup, or empty the folder to start fresh")
+    )
     #expect(unlink(folder.path + "/lock") == 0)
     try open().close()
   }

@@ -126,7 +126,7 @@ import VirgaModel
     (#"{"value":[["a"]]}"#, "a list of values of one type"),
     (#"{"value":{"a":1}}"#, "a location, a reference or an asset"),
     (#"{"value":1,"type":"COLOR"}"#, "a known type, not COLOR"),
-    (#"{"value":"s","isEncrypted":true}"#, "a type beside isEncrypted, such as STRING or ENCRYPTED_BYTES"),
+    (#"{"value":"s","isEncrypted":true}"#, "a type next to isEncrypted, such as STRING or ENCRYPTED_BYTES"),
     (#"7"#, "an object"),
   ])
   func aContradictionSpoilsItsOperationAlone(_ text: String, _ expected: String) throws {

@@ -268,9 +268,9 @@ import VirgaModel
   @Test(arguments: [
     (#"{"serverErrorCode":"LIMIT_EXCEEDED","reason":"r"}"#, 400, ServerErrorCode.badRequest, "LIMIT_EXCEEDED: r"),
     (#"{"serverErrorCode":"SOMETHING","reason":"r"}"#, 503, .tryAgainLater, "SOMETHING: r"),
-    ("<html>", 502, .tryAgainLater, "HTTP status 502, and no error that could be read"),
+    ("<html>", 502, .tryAgainLater, "HTTP status 502, without a readable error"),
     // A proxy that takes no body of this length. A service that is out of space says so in a body.
-    ("", 413, .badRequest, "limit exceeded: HTTP status 413, and no error that could be read"),
+    ("", 413, .badRequest, "limit exceeded: HTTP status 413, without a readable error"),
     ("{}", 413, .badRequest, "limit exceeded: HTTP status 413"),
     (#"{"serverErrorCode":"SOMETHING","reason":"r"}"#, 413, .quotaExceeded, "SOMETHING: r"),
     ("{}", 500, .internalError, "HTTP status 500"),

@@ -66,7 +66,7 @@ struct AccountDevicesTests {
     #expect(again.code == 1)
     #expect(
       again.output.contains(
-        "To leave that for the other one: lanternly --home \(fleet.home("laptop")) join CODE --replace"))
+        "To leave it and join the other one: lanternly --home \(fleet.home("laptop")) join CODE --replace"))
   }
 
   @Test func twoDevicesOfOneNameGetDifferentOnes() throws {
@@ -95,7 +95,7 @@ struct AccountDevicesTests {
     fleet.stopServer(SIGTERM)
     let later = try fleet.lanternly("laptop", "device", "name", "hall")
     #expect(
-      later.code == 0 && later.output.contains("The other devices hear of the name with the next sync: "),
+      later.code == 0 && later.output.contains("The other devices see the name after the next sync: "),
       "\(later.output)")
     try fleet.startServer()
     #expect(try fleet.lanternly("laptop", "sync").code == 0)

@@ -147,11 +147,11 @@ struct CommandTests {
     (["new", "--date", "nonsense", "--text", "a"], "nonsense is no value for --date. See: lanternly help new"),
     (["new", "--star=1"], "--star takes no value. See: lanternly help new"),
     (["edit", "12", "--text"], "--text needs a value. See: lanternly help edit"),
-    (["list", "--limit", "1", "--limit", "2"], "--limit may be given once. See: lanternly help list"),
+    (["list", "--limit", "1", "--limit", "2"], "--limit can be given only once. See: lanternly help list"),
     (["list", "--until", "soon"], "soon is no value for --until. See: lanternly help list"),
-    (["show"], "show needs something to work on. See: lanternly help show"),
-    (["conflicts", "resolve"], "conflicts resolve needs something to work on. See: lanternly help conflicts"),
-    (["conflicts", "frob"], "conflicts has no use for frob. See: lanternly help conflicts"),
+    (["show"], "show needs an argument. See: lanternly help show"),
+    (["conflicts", "resolve"], "conflicts resolve needs an argument. See: lanternly help conflicts"),
+    (["conflicts", "frob"], "conflicts does not take frob. See: lanternly help conflicts"),
     (["help", "nope"], "There is no command nope. See: lanternly help"),
     (["--home"], "--home needs a value. See: lanternly help"),
   ]) func aMistakeNamesTheHelpThatFits(words: [String], problem: String) async {
@@ -224,12 +224,12 @@ struct CommandTests {
     let generation = try #require(try store.outbox().first { $0.record == saved.id.name }).generation
     try store.acknowledge(saved, generation: generation, at: .now)
     let status = await program.run("status").output
-    #expect(status.contains("The first sync was cut off; the next one goes on with it."))
+    #expect(status.contains("The first sync was cut off. The next one continues it."))
     #expect(!status.contains("on this device only"))
     #expect(status.contains("Waiting: 1 to save"))
     #expect(await program.run("status", "--json").output.contains(#""state" : "pending""#))
     try store.updateNotes { $0.lastSuccess = .now }
-    #expect(await program.run("status").output.contains("Changes wait to be sent."))
+    #expect(await program.run("status").output.contains("Some changes are not sent yet."))
   }
 
   /// C103: importing again changes nothing; an edited entry is kept unless the export is newer.
@@ -251,12 +251,12 @@ struct CommandTests {
     #expect(again.lines.prefix(2) == ["Imported: 0 entries, 0 attachments.", "Already there: 1 entry."])
     #expect(try program.store().outbox() == before)
     await program.run("edit", "0bddd6", "--append", "mine")
-    #expect(await program.run("import", path).output.contains("Edited here since and kept: 1 entry."))
+    #expect(await program.run("import", path).output.contains("Kept, because edited here since: 1 entry."))
     #expect(try program.store().entries()[0].entry.text.hasSuffix("mine"))
     _ = try export("newer", modified: "2021-01-01T00:00:00Z")
-    #expect(await program.run("import", path).output.contains("Edited here since and kept: 1 entry."))
+    #expect(await program.run("import", path).output.contains("Kept, because edited here since: 1 entry."))
     _ = try export("newest", modified: "2027-01-01T00:00:00Z")
-    #expect(await program.run("import", path).output.contains("Brought up to date from a newer export: 1 entry."))
+    #expect(await program.run("import", path).output.contains("Updated from a newer export: 1 entry."))
     #expect(try program.store().entries()[0].entry.text.hasPrefix("newest"))
     #expect(await program.run("show", "0bddd6", "--versions").output.contains("before an import"))
     #expect(try program.store().allAttachments().count == 1)
@@ -338,7 +338,7 @@ struct CommandTests {
     #expect(result.code == 1)
     #expect(
       result.problems == [
-        "The diary \(program.home)/diary.sqlite was written by a later version of this program. Update the program."
+        "A later version of this program wrote the diary \(program.home)/diary.sqlite. Update the program."
       ])
   }
 }

@@ -339,16 +339,16 @@ struct DevicesTests {
     for _ in 0..<2 {
       let result = try fleet.lanternly("phone", "sync")
       #expect(result.code == ExitCode.noAccount.rawValue)
-      #expect(result.output.contains("the server does not know this device any more"), "\(result.output)")
+      #expect(result.output.contains("the server no longer knows this device"), "\(result.output)")
       #expect(result.output.contains("See: virga account show --home \(fleet.home("phone"))/virga"), "\(result.output)")
     }
     #expect(try fleet.lanternly("phone", "watch").code == ExitCode.noAccount.rawValue)
     let status = try fleet.lanternly("phone", "status").output
-    #expect(status.contains("the server does not know this device any more"), "\(status)")
+    #expect(status.contains("the server no longer knows this device"), "\(status)")
     #expect(try fleet.store("phone").status().pendingSaves == 1)
     // A server that is away takes nothing back, and one that knows the device again does.
     fleet.stopServer(SIGTERM)
-    #expect(try fleet.lanternly("phone", "sync").output.contains("the server does not know this device any more"))
+    #expect(try fleet.lanternly("phone", "sync").output.contains("the server no longer knows this device"))
     try FileManager.default.removeItem(atPath: data)
     try FileManager.default.moveItem(atPath: data + "-newer", toPath: data)
     try fleet.startServer()
@@ -366,7 +366,7 @@ struct DevicesTests {
     for _ in 0..<2 {
       let result = try fleet.lanternly("laptop", "sync")
       #expect(result.code == ExitCode.noAccount.rawValue)
-      #expect(result.output.contains("the server gives this device no account: "), "\(result.output)")
+      #expect(result.output.contains("the server does not give this device an account: "), "\(result.output)")
     }
     fleet.stopServer(SIGTERM)
     #expect(try fleet.lanternly("laptop", "sync").code == ExitCode.noAccount.rawValue)

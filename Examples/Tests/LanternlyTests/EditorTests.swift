@@ -117,7 +117,7 @@ struct EditorTests {
     #expect(result.code == 1)
     let name = try #require(try drafts.first)
     #expect(
-      result.problems == ["The text is not in UTF-8. Nothing was changed. Your text is in \(program.home)/tmp/\(name)"])
+      result.problems == ["The text is not UTF-8. Nothing was changed. Your text is in \(program.home)/tmp/\(name)"])
     #expect(FileManager.default.contents(atPath: program.home + "/tmp/" + name) == bytes)
     let piped = Process()
     piped.executableURL = URL(fileURLWithPath: "/bin/sh")

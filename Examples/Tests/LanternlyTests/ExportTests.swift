@@ -96,7 +96,7 @@ struct ExportTests {
     let folder = program.folder.path + "/out"
     try program.folder.write("mine", to: "out/mine.txt")
     let result = await program.run("export", folder)
-    #expect(result.code == 1 && result.problems == ["The folder \(folder) is not empty. Name another one."])
+    #expect(result.code == 1 && result.problems == ["The folder \(folder) is not empty. Give another one."])
     #expect(try names(folder) == ["mine.txt"])
     #expect(await program.run("export", folder + "/mine.txt/x").code == 1)
     #expect(
@@ -109,11 +109,12 @@ struct ExportTests {
     try program.store().write { _ = try $0.connection.run("UPDATE attachment SET has_file = 0") }
     let result = await program.run("export", program.folder.path + "/out")
     #expect(result.code == 0)
-    #expect(result.problems == ["Not exported, as they are not on this device: 1 attachment. A sync may bring them."])
+    #expect(
+      result.problems == ["Not exported, because they are not on this device: 1 attachment. A sync may bring them."])
     let name = try program.name()
     #expect(
       await program.run("open", name).problems == [
-        "The file lake.png is not on this device yet; it comes with the next sync."
+        "The file lake.png is not on this device yet. The next sync brings it."
       ])
   }
 

@@ -38,7 +38,7 @@ struct ProxyTests {
     // What speaks no TLS says so.
     fleet.overrides["VIRGA_ENDPOINT"] = fleet.url.replacingOccurrences(of: "http:", with: "https:")
     try fleet.lanternly("phone", "new", "--text", "three")
-    #expect(try fleet.lanternly("phone", "sync").output.contains("no secure connection comes about"))
+    #expect(try fleet.lanternly("phone", "sync").output.contains("no secure connection is possible"))
   }
 
   @Test func aProxysLimitSaysWhoseItIs() throws {
@@ -52,7 +52,7 @@ struct ProxyTests {
     let result = try fleet.lanternly("phone", "sync")
     #expect(result.code == ExitCode.notSynced.rawValue)
     #expect(
-      result.output.contains("the proxy in front of the server takes no request of this size"), "\(result.output)")
+      result.output.contains("the proxy in front of the server refuses requests of this size"), "\(result.output)")
     #expect(!result.output.contains("is too long to be sent"))
     let waiting = try fleet.store("phone").outbox().count
     #expect(waiting == 2, "\(result.output)")

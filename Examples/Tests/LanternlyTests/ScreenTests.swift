@@ -88,10 +88,10 @@ struct ScreenTests {
   }
 
   @Test(arguments: [
-    (-5.0, "This device's clock is 5 seconds behind the server's. Set it right."),
-    (61, "This device's clock is 1 minute and 1 second ahead of the server's. Set it right."),
-    (7_200, "This device's clock is 2 hours ahead of the server's. Set it right."),
-    (-90_061, "This device's clock is 1 day and 1 hour behind the server's. Set it right."),
+    (-5.0, "This device's clock is 5 seconds behind the server's. Correct it."),
+    (61, "This device's clock is 1 minute and 1 second ahead of the server's. Correct it."),
+    (7_200, "This device's clock is 2 hours ahead of the server's. Correct it."),
+    (-90_061, "This device's clock is 1 day and 1 hour behind the server's. Correct it."),
   ]) func aClockThatIsWrongIsToldInWords(skew: Double, words: String) {
     #expect(Presentation(texts: .english).clockSkew(skew) == words)
     #expect(!Presentation(texts: .spanish).clockSkew(skew).contains("{"))
@@ -114,7 +114,7 @@ struct NameAndDraftTests {
       #expect(await program.run("show", short).output.hasPrefix(name))
     }
     let ambiguous = await program.run("show", "01234567")
-    #expect(ambiguous.problems == ["01234567 begins the names of several entries: 0123456700 0123456701 012345671"])
+    #expect(ambiguous.problems == ["Several entries begin with 01234567: 0123456700 0123456701 012345671"])
     #expect(await program.run("edit", "012345671", "--star").output == "Changed entry 012345671.")
   }
 
@@ -156,7 +156,8 @@ struct NameAndDraftTests {
     let path = "\(temporary)/\(name)"
     #expect(
       told == [
-        "A text that was not saved is in \(path). To save it: \(program.command) new --text - <\(path) Then delete the file."
+        "A text that was not saved is in \(path). To save it: \(program.command) new --text - <\(path) Then delete "
+          + "the file."
       ])
     for words in [["status"], ["new", "--text", "other"]] { #expect(await program.run(words: words).problems == told) }
     #expect(await program.run("status", "--json").problems.isEmpty)
@@ -227,10 +228,10 @@ struct NameAndDraftTests {
     let store = try program.store()
     let entry = try #require(try store.entries().first)
     try store.willSend([(entry.id, entry.entry)])
-    #expect(await program.run("status").output.contains("The first sync was cut off; the next one goes on with it."))
+    #expect(await program.run("status").output.contains("The first sync was cut off. The next one continues it."))
     let lock = try SyncLock(store.home.syncLock)
     let output = await program.run("status").output
-    #expect(output.contains("The first sync is under way.") && !output.contains("cut off"), "\(output)")
+    #expect(output.contains("The first sync is running.") && !output.contains("cut off"), "\(output)")
     withExtendedLifetime(lock) {}
   }
 }

@@ -13,7 +13,9 @@ struct SlipTests {
   func aFolderWithoutADiaryIsNotMadeOne(words: [String]) async {
     let result = await program.run(words: words)
     #expect(
-      result.problems == ["There is no diary in \(program.home). The first entry makes it: \(program.command) new"])
+      result.problems == [
+        "There is no diary in \(program.home). To make it, write the first entry: \(program.command) new"
+      ])
     #expect(result.code == ExitCode.notFound.rawValue)
     #expect(!FileManager.default.fileExists(atPath: program.home))
   }
@@ -42,7 +44,7 @@ struct SlipTests {
       (["--text", "x", "--restore", "1"], "--text and --restore"),
     ] {
       let result = await program.run(words: ["edit", name] + words)
-      #expect(result.problems == ["\(options) exclude each other. See: lanternly help edit"])
+      #expect(result.problems == ["Use either \(options). See: lanternly help edit"])
       #expect(result.code == ExitCode.usage.rawValue)
     }
     #expect(try program.store().entries().map(\.entry.text) == ["a"])
@@ -78,7 +80,7 @@ struct SlipTests {
           unlink(path)
           return code
         })
-      #expect(result.problems == ["The editor left no file behind. Nothing was changed."])
+      #expect(result.problems == ["The editor left no file. Nothing was changed."])
       #expect(result.code == 1)
     }
   }
@@ -94,7 +96,7 @@ struct SlipTests {
     let name = try program.name("a")
     #expect(
       try String(contentsOfFile: program.home + ".err", encoding: .utf8)
-        == "Added entry \(name.prefix(8)).\nThis was done; only the output could not be written.\n")
+        == "Added entry \(name.prefix(8)).\nThe command was done, but its output could not be written.\n")
   }
 
   @Test(arguments: [("-", "-"), ("#", "#"), ("* * *", "***"), ("\n***\nafter", "after"), ("![](attachment:a)", "")])
@@ -107,7 +109,7 @@ struct SlipTests {
     let long = String(repeating: "word ", count: 220_000)
     let added = await program.run("new", input: long)
     let name = String(try program.name().prefix(8))
-    let problem = "The text is too long to be sent to other devices. Split it: \(program.command) edit \(name)"
+    let problem = "The text is too long for other devices. Split it: \(program.command) edit \(name)"
     #expect(added.code == 0)
     #expect(added.problems == [problem])
     #expect(await program.run("edit", name, "--append", "more").problems == [problem])

@@ -24,8 +24,8 @@ struct StreamedImportTests {
     let result = await program.run("import", path)
     #expect(result.code == 0)
     #expect(result.lines.first == "Imported: 2 entries, 0 attachments.")
-    #expect(result.output.contains("entry B: what it has as text holds signs that are no text (half of a character)"))
-    #expect(result.output.contains("entry C: what it has as tags"))
+    #expect(result.output.contains("entry B: its text has half of a character and is not text"))
+    #expect(result.output.contains("entry C: its tags"))
     #expect(result.output.contains("Skipped: 3."))
     #expect(try program.store().entries().map(\.entry.text).sorted() == ["a", "d"])
   }
@@ -64,7 +64,7 @@ struct StreamedImportTests {
     ])
     let result = await program.run("import", path)
     #expect(result.lines.first == "Imported: 2 entries, 0 attachments.")
-    let warning = "entry A: what it has as location.latitude, longitude cannot be read and was left out"
+    let warning = "entry A: its location.latitude, longitude cannot be read and was left out"
     #expect(result.output.contains(warning) == !isPlace, "\(result.output)")
     let places = try program.store().entries().compactMap(\.entry.place)
     #expect(places.map(\.locality) == ["Berlin"])
@@ -82,7 +82,7 @@ struct StreamedImportTests {
     let path = try journal([entry("A", #""text": "\#(text)", "photos": [\#(photos)]"#)])
     for number in 1...3 { try program.folder.write("photo \(number)", to: "x/photos/m\(number).png") }
     let imported = await program.run("import", path)
-    #expect(imported.output.contains("the text shows P9, which the export does not hold"))
+    #expect(imported.output.contains("the text shows P9, which is not in the export"))
     let name = try program.name()
     let page = await program.run("show", name).output
     let lines = page.split(separator: "\n").filter { $0.contains(".png  photo") }.map { String($0.prefix(8)) }
@@ -93,7 +93,7 @@ struct StreamedImportTests {
     #expect(await program.run("list", "--json").output.matches(of: /"fileName" : "(m\d)/).map { String($0.1) } == names)
     // The photo that is nowhere says so, in words and for scripts.
     let missing = AttachmentID.imported(entry: EntryID(name), identifier: "P9").name
-    let words = "missing file \(missing.prefix(8)): it did not come with what the text was imported from"
+    let words = "missing file \(missing.prefix(8)): the import did not contain it"
     #expect(page.contains("![](\(words))") && page.hasSuffix("  " + words), "\(page)")
     #expect(json.contains("\"missing\" : [\n    \"\(missing)\"\n  ]"), "\(json)")
     #expect(await program.run("list").output.contains("(no text)"))

@@ -52,10 +52,11 @@ struct SyncTroubleTests {
     for _ in 0..<2 {
       let result = try fleet.lanternly("laptop", "sync")
       #expect(result.code == ExitCode.notSynced.rawValue)
-      #expect(result.output.contains("Cannot be read here: 1 entry."), "\(result.output)")
+      #expect(result.output.contains("Not readable on this device: 1 entry."), "\(result.output)")
     }
     let status = try fleet.lanternly("laptop", "status").output
-    #expect(status.contains("Not all of it is here yet.") && status.contains(" join CODE --replace"), "\(status)")
+    #expect(
+      status.contains("Some data are not on this device yet.") && status.contains(" join CODE --replace"), "\(status)")
     #expect(try fleet.store("laptop").status().locked == 1)
 
     // Its own edit meets one that it cannot read, which has emptied nothing.
@@ -66,7 +67,7 @@ struct SyncTroubleTests {
     for _ in 0..<2 {
       let result = try fleet.lanternly("laptop", "sync")
       #expect(result.code == ExitCode.notSynced.rawValue)
-      #expect(result.output.contains("what another device wrote there cannot be read here yet"), "\(result.output)")
+      #expect(result.output.contains("this device cannot read yet what another device wrote"), "\(result.output)")
     }
     #expect(try fleet.shown("laptop") == [name: ["known"]])
     #expect(try fleet.store("laptop").conflictCount() == 0)
@@ -107,7 +108,7 @@ struct SyncTroubleTests {
       let result = try fleet.lanternly("laptop", "sync")
       #expect(result.code == ExitCode.notSynced.rawValue)
       #expect(result.output.contains("Not encrypted by your devices: 1 entry, not shown"), "\(result.output)")
-      #expect(!result.output.contains("Cannot be read here"))
+      #expect(!result.output.contains("Not readable on this device"))
     }
     #expect(try fleet.shown("laptop") == [name: ["known"]])
     let status = try fleet.lanternly("laptop", "status", "--json").output
@@ -184,7 +185,7 @@ struct SyncTroubleTests {
         """#)
     let output = try fleet.lanternly("phone", "sync").output
     #expect(
-      output.contains("Not synced: the server cannot take it now: the server's disk is full (serviceUnavailable)"),
+      output.contains("Not synced: the server cannot accept it now: the server's disk is full (serviceUnavailable)"),
       "\(output)")
   }
 
@@ -203,11 +204,11 @@ struct SyncTroubleTests {
     #expect(result.code == ExitCode.notSynced.rawValue)
     for name in ["a0", "a1"] {
       let command = "lanternly --home \(fleet.home("phone")) edit \(name)"
-      let problem = "Entry \(name) is too long to be sent. It is kept here only; split it: \(command)"
+      let problem = "Entry \(name) is too long to be sent. It stays only on this device. Split it: \(command)"
       #expect(result.output.contains(problem), "\(result.output)")
       #expect(try fleet.lanternly("phone", "status").output.contains(problem))
     }
-    #expect(!result.output.contains("go with the next sync"), "\(result.output)")
+    #expect(!result.output.contains("The next sync sends them"), "\(result.output)")
     #expect(try store.outbox().map(\.record).sorted() == ["a0", "a1"])
   }
 
@@ -249,7 +250,7 @@ struct SyncTroubleTests {
     store.home.files.remove(sha256: sha256)
     try store.write { _ = try $0.connection.run("UPDATE attachment SET has_file = 0") }
     #expect(try store.status().state == .pending)
-    #expect(try fleet.lanternly("phone", "status").output.contains("Not all of it is here yet."))
+    #expect(try fleet.lanternly("phone", "status").output.contains("Some data are not on this device yet."))
     let log = fleet.folder.path + "/watch.out"
     let watch = try fleet.start("lanternly", ["--home", fleet.home("phone"), "watch"], "phone", output: log)
     defer { if watch.isRunning { kill(watch.processIdentifier, SIGKILL) } }

@@ -160,7 +160,7 @@ extension AccountClient {
     let request = KeyMessages.Request(zone: nil, add: try introduction(of: key, known.device, box))
     let answer: KeyMessages.Reset = try await authorized("keys/reset", request, as: account)
     guard try await accountKeys(makingFirst: false).keychain.current == key else {
-      throw AccountError.badAnswer("the account's new key was sent and is not there")
+      throw AccountError.badAnswer("the server did not store the account's new key")
     }
     return answer.zones
   }

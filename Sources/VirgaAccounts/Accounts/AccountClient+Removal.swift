@@ -89,7 +89,7 @@ extension AccountClient {
       }
       try Task.checkCancellation()
     }
-    throw AccountError.badAnswer("the account's new key was sent and is not there")
+    throw AccountError.badAnswer("the server did not store the account's new key")
   }
 
   /// Each further attempt means that another device replaced the key in the same moment.

@@ -197,7 +197,7 @@ package actor AccountClient {
     }
     try check(answer)
     do { return try Reply(decoding: answer.body, for: endpoint.operation) } catch {
-      throw AccountError.badAnswer("\(endpoint.operation.rawValue) was answered with something else")
+      throw AccountError.badAnswer("unexpected answer to \(endpoint.operation.rawValue)")
     }
   }
 
@@ -236,7 +236,7 @@ package actor AccountClient {
     guard let publicKey = candidate.publicKey else { return checked }
     guard let key = Base64.decode(publicKey).flatMap({ try? VerifyingKey(der: $0) }),
       candidate.device == DeviceID(of: key)
-    else { throw AccountError.badAnswer("the device that wants in is not the one of its key") }
+    else { throw AccountError.badAnswer("the joining device does not fit its key") }
     checked.fingerprint = key.fingerprint
     if let box = candidate.box, let bytes = Base64.decode(box), bytes.count == BoxKey.publicKeyLength,
       let signature = candidate.boxSignature.flatMap(Base64.decode),
@@ -330,7 +330,7 @@ package actor AccountClient {
       // Something in between may not let requests wait; it would be asked as fast as it answers.
       atOnceCount = ContinuousClock.now - start < .milliseconds(100) ? atOnceCount + 1 : 0
       if atOnceCount == Self.answersAtOnceMax {
-        throw AccountError.badAnswer("requests that should wait for the other device are answered at once")
+        throw AccountError.badAnswer("the server answers at once, although it should wait for the other device")
       }
     }
   }
@@ -374,7 +374,7 @@ package actor AccountClient {
     let answer = try await transport.send(method: method, path: "/virga/1/\(path)", headers: headers, body: body)
     try check(answer)
     do { return try JSONDecoder().decode(Answer.self, from: Data(answer.body)) } catch {
-      throw AccountError.badAnswer("\(path) was answered with something else")
+      throw AccountError.badAnswer("unexpected answer to \(path)")
     }
   }
 

@@ -40,22 +40,23 @@ package enum AccountError: Error, Hashable, Sendable, CustomStringConvertible {
     switch self {
     case .home(let error): error.description
     case .deviceRemoved: "this device was removed from its account"
-    case .deviceUnknown: "the server does not know this device any more"
+    case .deviceUnknown: "the server no longer knows this device"
     case .enrolmentRefused(let reason): reason
     case .accountChanged: "the account of this device has changed"
-    case .wrongCode: "the code is wrong, used or too old"
+    case .wrongCode: "the code is wrong, used or too old; ask for a new one"
     case .joiningRefused: "the other device refused"
-    case .joiningNotConfirmed: "nobody let this device in while the code counted; virga account invite shows a new one"
+    case .joiningNotConfirmed:
+      "nobody confirmed this device before the code expired; get a new code with virga account invite"
     case .hasAccount(let account): "this device already belongs to account \(account)"
     case .serverElsewhere(let known, let asked):
-      "what answers at \(asked) says that it is your server at \(known); nobody there was told who you are"
+      "the server at \(asked) claims to be your server at \(known); nothing about you was sent there"
     case .keyWouldBeLost:
-      "no other device of the account has its key of encrypted values, so their key would be lost; nothing was changed"
+      "no other device has the account's key for encrypted values, so the key would be lost; nothing was changed"
     case .keyMissing:
-      "this device does not have the account's key of encrypted values, or not its newest, so it cannot replace it"
-    case .throttled(let seconds): "the server asks to wait \(seconds) seconds"
+      "this device does not have the newest key for encrypted values of the account, so it cannot replace the key"
+    case .throttled(let seconds): "too many requests; try again in \(seconds) seconds"
     case .refused(let status, let code, let reason, _): "the server refused: \(reason) (\(status) \(code))"
-    case .badAnswer(let what): "what answers there is not a Virga server: \(what)"
+    case .badAnswer(let what): "the answer does not come from a Virga server: \(what)"
     }
   }
 }
@@ -64,7 +65,7 @@ extension AccountError {
   /// What an answer says that failed.
   init(status: Int, body: [UInt8]) {
     guard let failure = try? JSONDecoder().decode(AccountMessages.Failure.self, from: Data(body)) else {
-      self = .badAnswer("status \(status) without an error that can be read")
+      self = .badAnswer("status \(status) without a readable error")
       return
     }
     self =

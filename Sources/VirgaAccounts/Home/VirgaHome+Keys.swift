@@ -32,7 +32,7 @@ extension VirgaHome {
     guard let stored: KeysFile = try decoded(file) else { return ([], nil) }
     let keys = stored.keys.compactMap { Base64.decode($0).flatMap { SecretKey($0) } }
     guard keys.count == stored.keys.count, stored.account == account else {
-      throw .damaged(path: file.path, reason: "holds something else than this account's keys")
+      throw .damaged(path: file.path, reason: "does not hold this account's keys")
     }
     return (keys.map { AccountKey($0) }, stored.device)
   }
@@ -110,7 +110,7 @@ extension VirgaHome {
     guard let stored: KeysFile = try decoded(file) else { return [] }
     let keys = stored.keys.compactMap { Base64.decode($0).flatMap { SecretKey($0) } }
     guard keys.count == stored.keys.count, stored.account == account else {
-      throw .damaged(path: file.path, reason: "holds something else than this account's keys")
+      throw .damaged(path: file.path, reason: "does not hold this account's keys")
     }
     return keys.map { AccountKey($0) }
   }
@@ -154,7 +154,7 @@ extension VirgaHome {
     let file = preparedFile(of: account)
     guard let stored: KeysFile = try decoded(file) else { return nil }
     guard stored.account == account, let key = stored.keys.first.flatMap(Base64.decode).flatMap({ SecretKey($0) })
-    else { throw .damaged(path: file.path, reason: "holds something else than this account's key") }
+    else { throw .damaged(path: file.path, reason: "does not hold this account's key") }
     return AccountKey(key)
   }
 

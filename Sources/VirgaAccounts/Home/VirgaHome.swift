@@ -258,7 +258,7 @@ package struct VirgaHome: Sendable {
   func decoded<Value: Decodable>(_ file: SecureFile) throws(SecureFileError) -> Value? {
     guard let bytes = try file.read() else { return nil }
     do { return try JSONDecoder().decode(Value.self, from: Data(bytes)) } catch {
-      throw .damaged(path: file.path, reason: "is not the JSON that belongs there")
+      throw .damaged(path: file.path, reason: "does not hold the expected JSON")
     }
   }
 

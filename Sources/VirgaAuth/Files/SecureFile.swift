@@ -14,7 +14,7 @@ package enum SecureFileError: Error, Hashable, Sendable, CustomStringConvertible
     switch self {
     case .unreadable(let path, let reason): "cannot read \(path): \(reason)"
     case .unwritable(let path, let reason): "cannot write \(path): \(reason)"
-    case .full(let path): "cannot write \(path): there is no room for it"
+    case .full(let path): "cannot write \(path): the disk is full"
     case .tooOpen(let path, let mode):
       "\(path) is open to other users (mode \(String(mode, radix: 8))); close it with: chmod go-rwx '\(path)'"
     case .damaged(let path, let reason): "\(path) is damaged: it \(reason)"

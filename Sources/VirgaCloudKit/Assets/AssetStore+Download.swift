@@ -32,13 +32,13 @@ extension AssetStore {
     // Of several that ask for the same bytes one finds them, and the others what it has made of them.
     if await takeSent(asset, to: url.path) || Self.size(ofFileAt: url.path) == asset.size { return url }
     guard let source = asset.source else {
-      throw CKError(.assetNotAvailable, "The service gave no address for the bytes of an asset.")
+      throw CKError(.assetNotAvailable, "The service sent no address for the bytes of an asset.")
     }
     let download = Download(asset: asset, source: source, url: url, renew: renew, progress: progress)
     if let url = try await perform(download) { return url }
     // Damage is found by the checksum only at the end; what arrived is gone, so this one begins anew.
     if let url = try await perform(download) { return url }
-    throw CKError(.assetNotAvailable, "The bytes of an asset did not arrive whole.")
+    throw CKError(.assetNotAvailable, "The bytes of an asset did not arrive completely.")
   }
 
   /// A name of an asset's own for its file in the cache: what an app moves away or deletes is missed by no other asset
@@ -227,7 +227,7 @@ extension CKError {
   }
 
   fileprivate static func unavailable(_ status: Int) -> CKError {
-    CKError(.assetNotAvailable, "The service does not give the bytes of an asset (status \(status)).")
+    CKError(.assetNotAvailable, "The service refused to send the bytes of an asset (status \(status)).")
   }
 }
 

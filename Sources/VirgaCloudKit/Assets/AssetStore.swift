@@ -47,7 +47,7 @@ final class AssetStore: Sendable {
       throw CKError(.assetFileModified, "The file of an asset changed while it was sent.")
     }
     guard receipt.size == source.size, digest.fits(checksum: receipt.fileChecksum) else {
-      throw CKError(.networkFailure, "The service received other bytes than were sent.")
+      throw CKError(.networkFailure, "The service received different bytes from those that were sent.")
     }
     var value = AssetValue(fileChecksum: receipt.fileChecksum, size: receipt.size, receipt: receipt.receipt)
     value.referenceChecksum = receipt.referenceChecksum
@@ -104,7 +104,7 @@ extension CKError {
     switch answer.status {
     case 403, 404, 410:
       self.init(
-        .networkFailure, "The service does not take an upload at the address it gave (status \(answer.status)).")
+        .networkFailure, "The service refused an upload at the address that it gave (status \(answer.status)).")
     default: self.init(answer, item: .record)
     }
   }

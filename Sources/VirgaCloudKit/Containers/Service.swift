@@ -189,7 +189,7 @@ package final class Service: Sendable {
   private func authorized(_ request: TransportRequest) async throws -> TransportResponse {
     if let tokens { return try await authorized(request, by: tokens) }
     guard !isApples else {
-      throw CKError(.missingEntitlement, "Apple's service asks for an API token of the container: VIRGA_API_TOKEN.")
+      throw CKError(.missingEntitlement, "Apple's service needs an API token of the container: set VIRGA_API_TOKEN.")
     }
     var isRetry = false
     while true {

@@ -76,7 +76,7 @@ extension CKDatabase {
     since changeToken: CKServerChangeToken?, resultsLimit: Int? = nil
   ) async throws -> DatabaseChangePage {
     guard databaseScope != .public else {
-      throw CKError(.badDatabase, "The changes of the public database cannot be followed.")
+      throw CKError(.badDatabase, "The public database has no change feed.")
     }
     let request = DatabaseChangesRequest(syncToken: changeToken?.text, resultsLimit: pageLimit(resultsLimit))
     guard case .databaseChanges(let reply) = try await perform(.changesDatabase(request)) else {
@@ -151,7 +151,7 @@ extension CKDatabase {
     desiredKeys: [CKRecord.FieldKey]? = nil, resultsLimit: Int? = nil
   ) async throws -> RecordZonePage {
     guard databaseScope != .public else {
-      throw CKError(.badDatabase, "The changes of the public database cannot be followed.")
+      throw CKError(.badDatabase, "The public database has no change feed.")
     }
     var request = ZoneChangesRequest(
       zone: ZoneSelector(zoneID.model), syncToken: changeToken?.text, resultsLimit: pageLimit(resultsLimit))

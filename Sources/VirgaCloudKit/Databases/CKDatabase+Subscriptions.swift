@@ -185,7 +185,7 @@ extension CKSubscription {
       model = Subscription(id: SubscriptionID(subscriptionID), kind: .database)
       model.recordType = database.recordType.map { RecordType($0) }
     case let query as CKQuerySubscription: model = try await query.queryModel(user)
-    default: throw CKError(.invalidArguments, "A subscription is of one of the three subclasses.")
+    default: throw CKError(.invalidArguments, "Use one of the three subclasses of CKSubscription.")
     }
     if let notificationInfo { model.notificationInfo = notificationInfo.model }
     return model
@@ -197,7 +197,7 @@ extension CKQuerySubscription {
     guard
       let query = try await CKQuery(recordType: recordType ?? "", predicate: predicate).model()?.naming(user: user)
     else {
-      throw CKError(.invalidArguments, "The predicate is false of every record, so the subscription would never fire.")
+      throw CKError(.invalidArguments, "The predicate is false for every record, so the subscription would never fire.")
     }
     let kind = Subscription.Kind.query(json: query.json, zone: zoneID.map { ZoneSelector($0.model) })
     var model = Subscription(id: SubscriptionID(subscriptionID), kind: kind)

@@ -57,7 +57,9 @@ extension CKDatabase {
     let count = recordZonesToSave.count + recordZoneIDsToDelete.count
     try CKError.checkBatch(count)
     guard count > 0 else { return ([:], [:]) }
-    guard databaseScope != .public else { throw CKError(.badDatabase, "The public database has no zones of its own.") }
+    guard databaseScope != .public else {
+      throw CKError(.badDatabase, "The public database has only its default zone.")
+    }
     let creations = recordZonesToSave.map { ZonesModifyRequest.Operation(.create, ZoneSelector($0.zoneID.model)) }
     let deletions = recordZoneIDsToDelete.map { ZonesModifyRequest.Operation(.delete, ZoneSelector($0.model)) }
     let results = try await inParts(creations + deletions, of: service.itemsPerRequestMax) { part in
@@ -167,7 +169,7 @@ extension CKRecordZone {
 extension CKError {
   /// An answer of another shape than its call asks for.
   static func unexpected(_ operation: String) -> CKError {
-    CKError(.internalError, "The service answered \(operation) with something else.")
+    CKError(.internalError, "The service sent an unexpected answer to \(operation).")
   }
 
   fileprivate var saysThatThereIsNoZone: Bool {

@@ -56,7 +56,7 @@ struct RecordDraft: Sendable {
           guard let path = asset.fileURL?.path else { throw .notFound }
           files.append(try FileSource(path: path))
         } catch {
-          fault = CKError(.assetFileNotFound, "The file of the asset \(name) is not there: \(asset).")
+          fault = CKError(.assetFileNotFound, "The file of the asset \(name) does not exist: \(asset).")
           return
         }
       }

@@ -280,7 +280,7 @@ struct RecordModification: Sendable {
       if !assets.isEmpty { database.assets.finishedUploads.forget(draft.id.model, in: database.databaseScope) }
     case (.delete, .deleted): break
     // It went with another record that the request deletes.
-    case (.save, .deleted): throw CKError(.unknownItem, "The record was deleted with another one.")
+    case (.save, .deleted): throw CKError(.unknownItem, "The record was deleted together with another record.")
     // Nothing to delete is what a deletion wants.
     case (.delete, .failure(let failure)) where failure.error.code == .notFound: break
     case (.save(let draft), .failure(let failure)):

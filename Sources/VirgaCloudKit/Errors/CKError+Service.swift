@@ -35,8 +35,8 @@ extension CKError {
         .limitExceeded,
         userInfo: [
           NSLocalizedDescriptionKey:
-            "A proxy in front of the service takes no request of this size (status 413). Raise its "
-            + "limit there: in nginx, client_max_body_size.",
+            "A proxy in front of the service refuses requests of this size (status 413). Raise its "
+            + "limit: in nginx, client_max_body_size.",
           Self.httpStatusKey: NSNumber(value: 413),
         ])
       return
@@ -63,9 +63,9 @@ extension CKError {
     userInfo[Self.requestIDKey] = answer[header: "X-Apple-Request-UUID"]
     userInfo[NSLocalizedDescriptionKey] =
       isObject
-      ? "The service answered \(operation) with what cannot be read: \(error.expected) was expected at byte "
+      ? "The service sent an unreadable answer to \(operation): expected \(error.expected) at byte "
         + "\(error.offset) of \(answer.body.count)."
-      : "Something between this device and the service answered \(operation) with what is no JSON."
+      : "Something between this device and the service answered \(operation), and not with JSON."
     self.init(isObject ? .internalError : .networkFailure, userInfo: userInfo)
   }
 
@@ -144,7 +144,7 @@ extension CKError {
         .networkFailure,
         userInfo: [NSLocalizedDescriptionKey: server + failure.text, NSUnderlyingErrorKey: URLError(code)])
     case .responseLost(let reason): self.init(.serverResponseLost, server + reason)
-    case .tooLarge: self.init(.limitExceeded, "The answer is too large; ask for less at once.")
+    case .tooLarge: self.init(.limitExceeded, "The answer is too large; ask for fewer records at once.")
     case .cancelled: self.init(.operationCancelled, "The task was cancelled.")
     case .file(let reason): self.init(.internalError, reason)
     case .diskFull(let reason):
@@ -183,7 +183,7 @@ extension CKError {
     case .deviceUnknown:
       self.init(
         .accountTemporarilyUnavailable,
-        "\(error.description); to join again: virga account join CODE --replace; to go on with an account of its own: "
+        "\(error.description); to join again: virga account join CODE --replace; to make a new account: "
           + "virga account new --replace")
     case .throttled(let seconds):
       self.init(

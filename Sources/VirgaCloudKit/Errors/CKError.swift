@@ -23,7 +23,7 @@ public struct CKError: CustomNSError, Hashable, Error, @unchecked Sendable {
 
   /// The error that an `NSError` of CloudKit's domain describes. A code that is not known is an `internalError`.
   public init(_nsError error: NSError) {
-    precondition(error.domain == CKErrorDomain, "Only an error of the domain \(CKErrorDomain) is one of CloudKit's.")
+    precondition(error.domain == CKErrorDomain, "Only errors of the domain \(CKErrorDomain) are CloudKit errors.")
     self.init(Code(rawValue: error.code) ?? .internalError, userInfo: error.userInfo)
   }
 

@@ -19,7 +19,8 @@ extension CKDatabase {
     }
     guard let model = try await query.model()?.naming(user: currentUserName) else { return ([], nil) }
     guard service.tokens == nil || !model.filters.contains(where: { $0.field == .anySearchable }) else {
-      throw CKError(.invalidArguments, "Apple's web service searches one field at a time: name it instead of self.")
+      throw CKError(
+        .invalidArguments, "Apple's web service searches one field at a time: name a field instead of self.")
     }
     let request = RecordsQueryRequest(
       model, zone: zoneID.map { ZoneSelector($0.model) }, zoneWide: zoneID == nil && databaseScope != .public)

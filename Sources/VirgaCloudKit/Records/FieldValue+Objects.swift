@@ -53,7 +53,7 @@ extension ConvertedValue {
       dates += converted.dates
     }
     guard let value = FieldValue(elements: values) else {
-      throw Refusal(text: "The elements of a list in a record must be of one type, and no lists themselves.")
+      throw Refusal(text: "The elements of a list in a record must have one type and must not be lists.")
     }
     self.init(value: value, assets: assets, dates: dates)
   }

@@ -104,7 +104,7 @@ extension Keyring {
         return nil
       }
     }
-    throw AccountError.badAnswer("who takes part in the zone's shares was sent and is not there")
+    throw AccountError.badAnswer("the server did not store the participants of the zone's shares")
   }
 
   private static let rosterAttemptsMax = 10

@@ -134,7 +134,7 @@ final class Keyring: Sendable {
       }
       throw CKError(
         .accountTemporarilyUnavailable,
-        "This device does not have the key of encrypted values in the zone \(spot.place.zone) yet.")
+        "This device does not have the key for encrypted values in the zone \(spot.place.zone) yet.")
     }
   }
 
@@ -325,7 +325,7 @@ final class Keyring: Sendable {
       guard let current = account.keychain.current else {
         throw CKError(
           .accountTemporarilyUnavailable,
-          "This device does not have the account's key yet, so it cannot keep the key that the share's address brought."
+          "This device does not have the account's key yet, so it cannot store the key from the share's address."
         )
       }
       if ZoneAccess.secrets(of: spot, in: account).contains(secret) { return }

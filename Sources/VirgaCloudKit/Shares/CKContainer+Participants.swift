@@ -67,7 +67,7 @@ extension CKContainer {
         participants[info] = .success(
           CKShareParticipant(ShareParticipant(identity: identity, permission: .readOnly)))
       } else {
-        participants[info] = .failure(CKError(.unknownItem, "Nobody is known by \(info.text)."))
+        participants[info] = .failure(CKError(.unknownItem, "No user was found for \(info.text)."))
       }
     }
     return participants

@@ -72,7 +72,7 @@ public final class CKShareBlockedIdentity: NSObject, NSSecureCoding, NSCopying, 
 extension CKContainer {
   /// Asks owners of shares to be let in. The protocol has no such request, so every address fails.
   public func requestShareAccess(for urls: [URL]) async throws -> [URL: Result<Void, any Error>] {
-    let refusal = CKError(.serverRejectedRequest, "The service has no requests for access to shares.")
+    let refusal = CKError(.serverRejectedRequest, "The service does not support requests for access to shares.")
     return Dictionary(urls.map { ($0, .failure(refusal)) }) { first, _ in first }
   }
 }

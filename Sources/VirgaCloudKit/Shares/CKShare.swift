@@ -84,7 +84,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
 
   /// - Parameter shareID: In the zone of the root record.
   public init(rootRecord: CKRecord, shareID: CKRecord.ID) {
-    precondition(shareID.zoneID == rootRecord.recordID.zoneID, "A share lies in the zone of its root record.")
+    precondition(shareID.zoneID == rootRecord.recordID.zoneID, "A share must be in the zone of its root record.")
     terms = Mutex(Terms(root: rootRecord.recordID.model.name))
     super.init(CKRecord.State(Record(id: shareID.model, type: .share)))
     rootRecord.state.withLock { $0.record.share = VirgaModel.Reference(recordName: shareID.model.name) }
@@ -143,7 +143,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
   /// Invites somebody, or replaces what is said of them. Only while `publicPermission` is `none`.
   public func addParticipant(_ participant: Participant) {
     terms.withLock { terms in
-      precondition(terms.publicPermission == .none, "People are invited by name only to a share that is not public.")
+      precondition(terms.publicPermission == .none, "You can invite people by name only to a share that is not public.")
       let model = participant.model
       if let user = model.identity.user { terms.invited.insert(user) }
       if let index = terms.participants.firstIndex(where: { $0.model.isSamePerson(as: model) }) {
@@ -158,7 +158,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
   public func removeParticipant(_ participant: Participant) {
     terms.withLock { terms in
       let index = terms.participants.firstIndex { $0 === participant || $0 == participant }
-      guard let index else { preconditionFailure("The participant is not one of the share.") }
+      guard let index else { preconditionFailure("The participant does not belong to the share.") }
       let current = terms.currentUserIndex.map { terms.participants[$0] }
       if let user = terms.participants.remove(at: index).model.identity.user { terms.invited.remove(user) }
       terms.currentUserIndex = current.flatMap { current in terms.participants.firstIndex { $0 === current } }

@@ -33,7 +33,7 @@ extension CKSyncEngine {
       public var description: String {
         switch self {
         case .zoneIsNeverFetched(let zoneID):
-          "Records in the zone \(zoneID.zoneName) are sent, and no sync engine fetches them, because the zone has no"
+          "Records in the zone \(zoneID.zoneName) are sent, but no sync engine fetches them, because the zone has no"
             + " feed. Save them in a zone of your own, such as CKRecordZone(zoneName: \"Notes\")."
         }
       }

@@ -102,7 +102,7 @@ public final class CKSyncEngine: Sendable, CustomStringConvertible {
     guard HandlerCall.isInside(self) else { return }
     throw CKError(
       .invalidArguments,
-      "\(name)() was awaited inside a call to the engine's delegate and can only run after that has returned.")
+      "\(name)() was awaited inside a call to the engine's delegate. It can run only after that call has returned.")
   }
 
   private func run(_ call: SyncShell.Call, _ event: @escaping @Sendable (CallID) -> SyncEvent) async throws {
@@ -119,7 +119,7 @@ public final class CKSyncEngine: Sendable, CustomStringConvertible {
         if handler.hasReturned { return false }
         throw CKError(
           .invalidArguments,
-          "The engine's delegate seems to wait for a run that can only begin after the delegate has returned.")
+          "The engine's delegate seems to wait for a run that can begin only after the delegate has returned.")
       }
       defer { group.cancelAll() }
       while let isOver = try await group.next(), !isOver {}

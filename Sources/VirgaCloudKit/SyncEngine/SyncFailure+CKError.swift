@@ -21,13 +21,13 @@ extension SyncFailure {
     case .zoneBusy: CKError(.zoneBusy, "The zone is busy.")
     case .noAccount: CKError(.notAuthenticated, "There is no account.")
     case .cancelled: CKError(.operationCancelled, "The sync was cancelled.")
-    case .tokenExpired: CKError(.changeTokenExpired, "The zone is read from its beginning.")
+    case .tokenExpired: CKError(.changeTokenExpired, "The zone is read again from the beginning.")
     case .limitExceeded: CKError(.limitExceeded, "The request is too large.")
     case .rejected: CKError(.invalidArguments, "The service could not understand the request.")
-    case .broken: CKError(.internalError, "The service answered what it must not answer.")
+    case .broken: CKError(.internalError, "The service sent an answer that is not allowed.")
     case .collateral: CKError(.batchRequestFailed, "Another record of the batch failed.")
-    case .conflict: CKError(.serverRecordChanged, "The record changed meanwhile.")
-    case .zoneGone: CKError(.zoneNotFound, "The zone is not there.")
+    case .conflict: CKError(.serverRecordChanged, "The record has changed in the meantime.")
+    case .zoneGone: CKError(.zoneNotFound, "The zone does not exist.")
     case .unprovided: CKError(.internalError, "Changes are pending, but the app gave no batch for them.")
     case .barred: CKError(.badContainer, "The service does not serve this app.")
     case .final: CKError(.internalError, "The sync failed.")
@@ -86,7 +86,7 @@ extension CKError {
     } else if error is CancellationError {
       self.init(.operationCancelled, "The task was cancelled.")
     } else {
-      let text = "Something failed on this device, and not at the service; NSUnderlyingErrorKey has what."
+      let text = "Something failed on this device, not on the server; see NSUnderlyingErrorKey."
       self.init(.internalError, userInfo: [NSLocalizedDescriptionKey: text, NSUnderlyingErrorKey: error])
     }
   }

@@ -52,7 +52,7 @@ struct SyncService: Sendable {
     if token != nil, !missing.isEmpty, let seal = database.seal(of: zone) {
       try await seal.keyring.load(seal.spot, for: missing)
       if missing.contains(where: { seal.keyring.key($0, in: seal.spot) != nil }) {
-        throw CKError(.changeTokenExpired, "Keys came for values that were fetched before them.")
+        throw CKError(.changeTokenExpired, "Keys arrived for values that were fetched earlier.")
       }
     }
     var page = try await database.recordZonePage(

@@ -70,7 +70,7 @@ package final class FileSink: @unchecked Sendable {
     case 206:
       let first = contentRange.flatMap { $0.wholeMatch(of: /bytes ([0-9]+)-[0-9]+\/.*/) }.flatMap { Int64($0.output.1) }
       guard first == size else {
-        fault = .failed("the service sent another part of the bytes than was asked for")
+        fault = .failed("the service sent a different part of the bytes from the one asked for")
         return false
       }
     default: return false

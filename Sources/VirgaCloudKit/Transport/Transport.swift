@@ -100,12 +100,12 @@ package enum TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
   package var text: String {
     switch self {
     case .untrusted(let detail):
-      "the server's certificate is not trusted (\(detail)); if it is your own, name the file with the certificate of who "
-        + "signed it: VIRGA_CA_FILE"
+      "the server's certificate is not trusted (\(detail)); if it is your own, put the file with its issuer's "
+        + "certificate into VIRGA_CA_FILE"
     case .failed(let detail):
-      "no secure connection comes about (\(detail)); a server without TLS has an address that begins with http:"
+      "no secure connection is possible (\(detail)); for a server without TLS, use an address that begins with http:"
     case .certificateFileUnusable(let path):
-      "the file \(path) that VIRGA_CA_FILE names holds no certificates that can be read"
+      "the file \(path) in VIRGA_CA_FILE holds no readable certificates"
     }
   }
 }

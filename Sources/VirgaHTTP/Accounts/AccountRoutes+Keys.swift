@@ -12,7 +12,7 @@ extension AccountRoutes {
     var caller: UserName?
     if let zone = message.zone {
       guard let environment = Environment(rawValue: zone.environment) else {
-        throw .badRequest("environment is neither development nor production")
+        throw .badRequest("environment must be development or production")
       }
       if let objection = NameRule.container.objection(to: zone.container.rawValue) {
         throw .badRequest("container \(objection)")

@@ -95,7 +95,7 @@ package final class AccountRoutes: Sendable {
   /// Proves that this server has the key of its data folder, to whoever has it too.
   private func prove(_ call: Incoming) throws(ServiceError) -> AccountMessages.Identity {
     let nonce = QueryParameters(of: call.request.head)["nonce"] ?? ""
-    guard (16...128).contains(nonce.utf8.count) else { throw .badRequest("nonce has 16 to 128 characters") }
+    guard (16...128).contains(nonce.utf8.count) else { throw .badRequest("nonce must have 16 to 128 characters") }
     probes.see(nonce, call.request)
     let secrets = authenticator.secrets
     return AccountMessages.Identity(server: secrets.serverID, proof: secrets.signature(of: nonce, for: .identity))
@@ -247,7 +247,7 @@ package final class AccountRoutes: Sendable {
       let known = try Credentials().token(digest: SHA256.hexDigest(of: text), in: transaction)
       guard let known, known.belongs(to: message.container, in: environment) else {
         throw ServiceError.badRequest(
-          "apiToken is not one of container \(message.container) in \(environment.rawValue)")
+          "apiToken does not belong to container \(message.container) in \(environment.rawValue)")
       }
       return text
     }

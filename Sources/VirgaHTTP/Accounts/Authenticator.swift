@@ -118,7 +118,7 @@ package final class Authenticator: Sendable {
     guard let known = remembered, known.token.belongs(to: endpoint.container, in: endpoint.environment) else {
       throw ServiceError(
         .authenticationFailed,
-        "ckAPIToken is not one of container \(endpoint.container) in \(endpoint.environment.rawValue)")
+        "ckAPIToken does not belong to container \(endpoint.container) in \(endpoint.environment.rawValue)")
     }
     guard known.token.allows(origin: request.head.headers["Origin"]) else {
       throw ServiceError(.accessDenied, "ckAPIToken may not be used by pages of this origin")
@@ -181,7 +181,7 @@ package final class Authenticator: Sendable {
     guard headers[SignedRequest.keyIDHeader] != nil || headers[SignedRequest.signatureHeader] != nil else { return nil }
     let others = ["ckAPIToken", "ckWebAuthToken", "ckSession"]
     guard headers["X-Virga-Session"] == nil, !others.contains(where: query.has) else {
-      throw .badRequest("a signed request carries no other credentials")
+      throw .badRequest("a signed request must not carry other credentials")
     }
     guard let id = headers[SignedRequest.keyIDHeader], let date = headers[SignedRequest.dateHeader],
       let signature = headers[SignedRequest.signatureHeader],
@@ -200,7 +200,7 @@ package final class Authenticator: Sendable {
     guard signed.isSigned(by: key.verifying, signature: signer.signature) else { throw Self.badSignature }
     let isAllowed = endpoint.operation.isDeviceOperation || (endpoint.scope == .public && !endpoint.operation.needsUser)
     guard isAllowed else {
-      throw ServiceError(.accessDenied, "a server-to-server key reaches the public database only, and no users")
+      throw ServiceError(.accessDenied, "a server-to-server key works only in the public database, and not for users")
     }
     let user = user(of: key.key.account, in: endpoint.container)
     return Authentication(principal: Principal(user: user, account: key.key.account, device: nil))
@@ -221,7 +221,7 @@ package final class Authenticator: Sendable {
   /// - Throws: `NOT_FOUND` for a container that this server was not started for.
   func checkServed(_ container: ContainerID) throws(ServiceError) {
     guard let containers, !containers.contains(container) else { return }
-    throw ServiceError(.notFound, "container \(container) is not served here")
+    throw ServiceError(.notFound, "this server does not serve container \(container)")
   }
 
   // MARK: Sessions
@@ -388,7 +388,7 @@ extension ServiceError {
       self.init(.tryAgainLater, "the server's disk fails: nothing was saved", retryAfterSeconds: 60)
     case StoreError.busy: self.init(.tryAgainLater, "the server is busy", retryAfterSeconds: 1)
     case StoreError.closed: self.init(.tryAgainLater, "the server is stopping", retryAfterSeconds: 5)
-    default: self.init(.internalError, "the server cannot reach its accounts")
+    default: self.init(.internalError, "the server cannot read its accounts")
     }
   }
 }

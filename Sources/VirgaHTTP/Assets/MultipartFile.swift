@@ -73,12 +73,12 @@ enum MultipartFile {
     // The line of the boundary ends with CR LF, and so does each line of the head; an empty line ends the head.
     guard let headEnd = try find(Array("\r\n\r\n".utf8), in: file, from: position),
       headEnd - position < partHeadBytesMax
-    else { throw .malformed("a part of the multipart body has no end of its head") }
+    else { throw .malformed("the head of a part in the multipart body does not end") }
     let head = try bytes(of: file, at: position, count: Int(headEnd - position))
     let start = headEnd + 4
     // An empty part's delimiter may share the line break that ends the head.
     guard let end = try find(delimiter, in: file, from: start - 2) else {
-      throw .malformed("a part of the multipart body has no end")
+      throw .malformed("a part of the multipart body does not end")
     }
     let text = String(decoding: head, as: UTF8.self).lowercased()
     return (min(start, end)..<max(end, min(start, end)), text.contains("filename"))

@@ -66,11 +66,11 @@ private struct PlanReader {
         does = true
       }
     }
-    guard does else { throw objection("\"do\" is missing: what is to happen") }
+    guard does else { throw objection("\"do\" is missing: say what must happen") }
     switch rule.effect {
     case .dropNotification, .repeatNotification:
       if rule.condition.operation ?? FaultPlan.Operations.push != FaultPlan.Operations.push {
-        throw objection("a fault of notifications has no other operation than push")
+        throw objection("a fault of notifications works only with the operation push")
       }
       rule.condition.operation = FaultPlan.Operations.push
     case .none: break
@@ -138,15 +138,17 @@ private struct PlanReader {
         details.reach = FaultPlan.Reach(rawValue: try self.word(of: FaultPlan.Reach.allCases.map(\.rawValue)))
       case "zone": details.zone = ZoneName(try self.string())
       default:
-        guard effect == nil else { throw self.objection("a fault does one thing, and this one does \(name) already") }
+        guard effect == nil else {
+          throw self.objection("a fault can do only one thing, and this one already does \(name)")
+        }
         (effect, name) = (try self.effect(key), key)
       }
     }
     guard effect != nil || latency != nil else {
-      throw objection("nothing happens; give latency or one of \(Self.effects.joined(separator: ", "))")
+      throw objection("this does nothing; give latency or one of \(Self.effects.joined(separator: ", "))")
     }
     do throws(Details.Misplaced) { return (try details.complete(effect ?? .none), latency ?? .zero) } catch {
-      throw objection("\(error.key) is of no use \(name.isEmpty ? "with latency alone" : "with \(name)")")
+      throw objection("\(error.key) has no effect \(name.isEmpty ? "with latency alone" : "with \(name)")")
     }
   }
 
@@ -191,7 +193,7 @@ private struct PlanReader {
     var seen: Set<String> = []
     while let key = try nextKey() {
       guard known.contains(key) else {
-        throw objection("there is no key \"\(key)\" here, but \(known.joined(separator: ", "))")
+        throw objection("unknown key \"\(key)\"; the keys here are \(known.joined(separator: ", "))")
       }
       place.append(key)
       guard seen.insert(key).inserted else { throw objection("given twice") }
@@ -215,7 +217,7 @@ private struct PlanReader {
   private mutating func word(of words: [String]) throws(FaultPlan.Objection) -> String {
     let word = try string()
     guard words.contains(word) else {
-      throw objection("\"\(word)\" is none of \(words.joined(separator: ", "))")
+      throw objection("\"\(word)\" is not one of \(words.joined(separator: ", "))")
     }
     return word
   }
@@ -244,7 +246,7 @@ private struct PlanReader {
   /// Reads `true`, the only value of a key whose presence says all.
   private mutating func flag() throws(FaultPlan.Objection) {
     do throws(WireError) { if try reader.readBool() { return } } catch { throw objection(error) }
-    throw objection("leave it out instead of saying false")
+    throw objection("leave it out instead of writing false")
   }
 
   // MARK: Objections
@@ -265,7 +267,7 @@ private struct Details {
   struct Misplaced: Error, CustomStringConvertible {
     var key: String
 
-    var description: String { "\(key) is of no use here" }
+    var description: String { "\(key) has no effect here" }
   }
 
   var reason: String?

@@ -25,7 +25,7 @@ final class IndexMaking: Sendable {
     guard let wait else { return }
     let seconds = max(1, (wait.wholeMilliseconds + 999) / 1_000)
     throw ServiceError(
-      .throttled, "too many different filters and sorts: an index for this query is made later",
+      .throttled, "too many different filters and sorts: the index for this query is made later",
       retryAfterSeconds: Int(seconds))
   }
 
@@ -46,7 +46,7 @@ extension Front {
     for _ in 0..<Self.attemptsMax {
       do { return try await read() } catch let need as WriteNeeded { try await make(need, for: context) }
     }
-    throw ServiceError(.tryAgainLater, "other queries took the place of this one's index", retryAfterSeconds: 5)
+    throw ServiceError(.tryAgainLater, "indexes of other queries replaced the index of this one", retryAfterSeconds: 5)
   }
 
   private func make(_ need: WriteNeeded, for context: CallContext) async throws {

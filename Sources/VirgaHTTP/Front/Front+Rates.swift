@@ -43,7 +43,7 @@ final class RequestRates: Sendable {
     guard let wait else { return }
     // Whole seconds, rounded up, so that nobody comes too early.
     let seconds = max(1, (wait.wholeMilliseconds + 999) / 1_000)
-    throw ServiceError(.throttled, "too many requests of this \(who)", retryAfterSeconds: Int(seconds))
+    throw ServiceError(.throttled, "too many requests from this \(who)", retryAfterSeconds: Int(seconds))
   }
 }
 

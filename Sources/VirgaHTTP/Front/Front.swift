@@ -47,7 +47,7 @@ package final class Front: HTTPHandler {
     metrics.add { [polls] in
       [
         .init("virga_polls_parked", .gauge, "Long polls that wait for a notification.", polls.count),
-        .init("virga_notifications_sent_total", .counter, "Notifications that went to a client.", polls.delivered),
+        .init("virga_notifications_sent_total", .counter, "Notifications sent to clients.", polls.delivered),
       ]
     }
     rates = RequestRates(address: configuration.addressRate, user: configuration.userRate)
@@ -92,13 +92,13 @@ package final class Front: HTTPHandler {
       return failure(
         ServiceError(
           .accessDenied,
-          "this server does not answer to the name of this address; whoever runs it says its name with --base-url"))
+          "this server does not answer to the name in this address; its operator must start it with --base-url"))
     }
     guard !names.isPublic, head.isForwarded else { return nil }
     return failure(
       ServiceError(
         .accessDenied,
-        "this server is for its own machine, and a proxy sent this from elsewhere; whoever runs it starts it with "
+        "this server is for its own machine only, but a proxy sent this request; its operator must start it with "
           + "--base-url and the address that clients use"))
   }
 
@@ -180,7 +180,7 @@ package final class Front: HTTPHandler {
   }
 
   func refusal(ofMethod method: String, allowed: String) -> HTTPResponse {
-    var response = failure(.badRequest("the method \(method) is not allowed here, but \(allowed)"))
+    var response = failure(.badRequest("the method \(method) is not allowed here; use \(allowed)"))
     response.status = 405
     response.headers.append("Allow", "\(allowed), OPTIONS")
     return response
@@ -238,7 +238,7 @@ package final class Front: HTTPHandler {
   func serviceError(_ error: any Error, uuid: String, during what: String) -> ServiceError {
     switch error {
     case let error as ServiceError: return error
-    case StoreError.busy: return ServiceError(.tryAgainLater, "the server has too much to do", retryAfterSeconds: 1)
+    case StoreError.busy: return ServiceError(.tryAgainLater, "the server is overloaded", retryAfterSeconds: 1)
     case StoreError.closed: return ServiceError(.tryAgainLater, "the server is stopping", retryAfterSeconds: 5)
     case StoreError.full:
       configuration.log("\(what): no space is left for the data; request \(uuid)")
@@ -248,7 +248,7 @@ package final class Front: HTTPHandler {
       return ServiceError(.tryAgainLater, "the server's disk fails: nothing was saved", retryAfterSeconds: 60)
     default:
       configuration.log("\(what): \(error); request \(uuid)")
-      return ServiceError(.internalError, "the server could not do this; its log has more under \(uuid)")
+      return ServiceError(.internalError, "internal error; the server's log has details under \(uuid)")
     }
   }
 

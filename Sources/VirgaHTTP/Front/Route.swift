@@ -69,7 +69,7 @@ enum Route: Hashable, Sendable {
   private static func own(_ path: Substring, _ head: HTTPRequestHead) -> Route {
     if path.hasPrefix(SchemaCall.prefix) {
       guard let call = SchemaCall(rawValue: String(path.dropFirst(SchemaCall.prefix.count))) else {
-        return .notFound("there is no such call on schemas")
+        return .notFound("unknown call on schemas")
       }
       return head.method == call.method ? .schema(call) : .wrongMethod(allowed: call.method)
     }
@@ -95,7 +95,7 @@ enum Route: Hashable, Sendable {
 
   /// `database/1/{container}/{environment}/{database}/{operation}`, with two or three segments of operation.
   private static func database(_ segments: [String]) -> Route {
-    guard segments[1] == "1" else { return .notFound("the only version served is 1") }
+    guard segments[1] == "1" else { return .notFound("the only supported version is 1") }
     guard let scope = DatabaseScope(pathName: segments[4]) else {
       return .notFound("there is no database \(quoted(segments[4]))")
     }
@@ -104,7 +104,7 @@ enum Route: Hashable, Sendable {
 
   /// `device/1/{container}/{environment}/tokens/{create or register}`.
   private static func device(_ segments: [String]) -> Route {
-    guard segments[1] == "1" else { return .notFound("the only version served is 1") }
+    guard segments[1] == "1" else { return .notFound("the only supported version is 1") }
     let route = call(segments[2], segments[3], .private, segments[4...5])
     guard case .call(let endpoint) = route, !endpoint.operation.isDeviceOperation else { return route }
     return .notFound("\(endpoint.operation.rawValue) is not an operation of the device module")

@@ -29,7 +29,7 @@ struct SignedURLs: URLMaker {
     case forged
     case expired
 
-    var description: String { self == .expired ? "the address has expired" : "the address is none of this server's" }
+    var description: String { self == .expired ? "the address has expired" : "this server did not make the address" }
   }
 
   // MARK: Uploads

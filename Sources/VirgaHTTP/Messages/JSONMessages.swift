@@ -11,7 +11,7 @@ extension HTTPRequest {
   func message<Message: Decodable>() throws(ServiceError) -> Message {
     guard case .bytes(let bytes) = body else { throw .badRequest("body was not buffered") }
     do { return try JSONDecoder().decode(Message.self, from: Data(bytes)) } catch let error as DecodingError {
-      throw .badRequest("body is not what this call takes: \(error.place)")
+      throw .badRequest("body does not fit this call: \(error.place)")
     } catch {
       throw .badRequest("body is not JSON")
     }

@@ -26,7 +26,7 @@ extension Front {
   /// Makes an account again that is not here any more, or was elsewhere, and adds what its devices kept.
   func restoreAccount(_ body: [UInt8]) async throws -> [UInt8] {
     guard let copy = try? JSONDecoder().decode(OperatorMessages.AccountCopy.self, from: Data(body)) else {
-      throw ServiceError.badRequest("the body is no copy of an account")
+      throw ServiceError.badRequest("the body is not a copy of an account")
     }
     let devices = try copy.devices.map { device in
       guard let key = Base64.decode(device.publicKey).flatMap({ try? VerifyingKey(der: $0) }),
@@ -63,7 +63,7 @@ extension Front {
   func addZoneKeys(_ head: HTTPRequestHead, body: [UInt8]) async throws -> [UInt8] {
     let place = try keyPlace(head)
     guard let message = try? JSONDecoder().decode(KeyMessages.Items.self, from: Data(body)) else {
-      throw ServiceError.badRequest("the body is {\"items\":[…]}")
+      throw ServiceError.badRequest("the body must be {\"items\":[…]}")
     }
     let items = message.items.map { [now = configuration.now()] in KeyBook.Item($0, now: now) }
     return try await Self.encoded(

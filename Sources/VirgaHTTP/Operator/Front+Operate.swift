@@ -60,7 +60,7 @@ extension Front {
     let (user, context) = try userContext(head)
     let named = QueryParameters(of: head)["user"] ?? ""
     guard let message = try? JSONDecoder().decode(OperatorMessages.Roles.self, from: Data(body)) else {
-      throw ServiceError.badRequest("the body is {\"roles\":[NAME, …]}")
+      throw ServiceError.badRequest("the body must be {\"roles\":[NAME, …]}")
     }
     return try await store.write { [service, authenticator] transaction in
       try Self.checkKnown(named, user, context.endpoint, authenticator, in: transaction)
@@ -125,10 +125,10 @@ extension Front {
   ) throws -> CallContext {
     guard let container = query["container"] else { throw ServiceError.badRequest("container is missing") }
     guard let environment = Environment(rawValue: query["environment"] ?? "development") else {
-      throw ServiceError.badRequest("environment is development or production")
+      throw ServiceError.badRequest("environment must be development or production")
     }
     guard let scope = DatabaseScope(pathName: query["database"] ?? "private") else {
-      throw ServiceError.badRequest("database is public, private or shared")
+      throw ServiceError.badRequest("database must be public, private or shared")
     }
     let id = ContainerID(container)
     let endpoint = Endpoint(container: id, environment: environment, scope: scope, operation: operation)

@@ -9,7 +9,7 @@ extension Front {
   func checkOperator(_ head: HTTPRequestHead) throws(ServiceError) {
     guard let given = head.headers["X-Virga-Operator"] else {
       throw ServiceError(
-        .accessDenied, "this is for the server's operator: it needs the operator's token in X-Virga-Operator")
+        .accessDenied, "only the operator may do this: send the operator's token in X-Virga-Operator")
     }
     guard isOperatorToken(given) else {
       throw ServiceError(.authenticationFailed, "the operator's token is wrong")

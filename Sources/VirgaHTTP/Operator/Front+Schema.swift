@@ -53,7 +53,7 @@ extension Front {
 
   private func exportSchema(of container: ContainerID, _ name: String?, uuid: String) async throws -> HTTPResponse {
     guard let environment = Environment(rawValue: name ?? Environment.development.rawValue) else {
-      throw ServiceError.badRequest("there is no such environment")
+      throw ServiceError.badRequest("unknown environment")
     }
     let text = try await store.read { [service] transaction in
       try service.schema(of: container, in: environment, transaction: transaction).text

@@ -113,7 +113,7 @@ package final class Metrics: Sendable {
         if count > 0 { text += #"virga_item_errors_total{operation="\#(route)",code="\#(code)"} \#(count)"# + "\n" }
       }
     }
-    text += "# HELP virga_answer_seconds How long answers took, long polls left out.\n"
+    text += "# HELP virga_answer_seconds How long answers took, without long polls.\n"
     text += "# TYPE virga_answer_seconds histogram\n"
     var sum = 0
     for (bound, count) in zip(Self.bounds, counts.times) {
@@ -140,11 +140,13 @@ extension HTTPCounters {
       .init("virga_http_connections_refused_total", .counter, "Connections turned away.", connectionsRefused),
       .init("virga_http_requests_total", .counter, "Requests read.", requests),
       .init(
-        "virga_http_requests_under_way", .gauge, "Requests without an answer yet, parked ones too.", requestsUnderWay),
+        "virga_http_requests_under_way", .gauge, "Requests without an answer yet, with waiting polls.", requestsUnderWay
+      ),
       .init("virga_http_refusals_total", .counter, "Requests that were malformed, too large or too slow.", refusals),
       .init("virga_http_memory_bytes", .gauge, "Memory of large bodies and of answers not yet sent.", memoryBytes),
       .init(
-        "virga_http_answers_ended_total", .counter, "Answers cut off to make room, as their clients hardly read.",
+        "virga_http_answers_ended_total", .counter,
+        "Answers cut off to free memory, because their clients read too slowly.",
         answersEnded),
       .init("virga_http_received_bytes_total", .counter, "Bytes received.", bytesReceived),
       .init("virga_http_sent_bytes_total", .counter, "Bytes sent.", bytesSent),

@@ -73,7 +73,7 @@ package final class OperatorRoutes: Sendable {
     var origins: [String] = []
     for text in texts {
       guard let origin = APIToken.origin(text) else {
-        throw .badRequest("an origin is http:// or https:// and a host, perhaps with a port, and nothing after it")
+        throw .badRequest("an origin must be http:// or https:// and a host, with or without a port, and nothing else")
       }
       origins.append(origin)
     }

@@ -14,13 +14,13 @@ struct SharePageTexts: Sendable {
   static let english = SharePageTexts(
     language: "en",
     unnamed: "Something is shared with you",
-    from: "Somebody shares data of an app with you:",
-    forEverybody: "Whoever has this address may join.",
-    forTheInvited: "Those whom the owner invited may join.",
-    inTheApp: "Open this address in that app on a device of yours, and it asks whether to accept.",
-    inATerminal: "Or accept it here, on a device of your account, and the app finds it the next time it syncs:",
+    from: "Somebody shares data from an app with you:",
+    forEverybody: "Everybody who has this address may join.",
+    forTheInvited: "Only people invited by the owner may join.",
+    inTheApp: "Open this address in that app on your device. The app asks whether to accept.",
+    inATerminal: "Or run this command on a device of your account. The app finds the share at its next sync:",
     wholeAddress:
-      "Use the whole address that you were given. What stands behind # in it opens encrypted values, and this page does not see it.",
+      "Use the whole address that you got. The part after # opens encrypted values. This page does not see that part.",
     gone: "Nothing is shared here",
     goneWhy: "The address is wrong, or its owner has stopped sharing. Ask them for a new one.")
 
@@ -29,12 +29,13 @@ struct SharePageTexts: Sendable {
     unnamed: "Han compartido algo contigo",
     from: "Alguien comparte contigo datos de una app:",
     forEverybody: "Puede participar quien tenga esta dirección.",
-    forTheInvited: "Pueden participar las personas invitadas.",
-    inTheApp: "Abre esta dirección en esa app, en un dispositivo tuyo, y te preguntará si aceptas.",
+    forTheInvited: "Solo pueden participar las personas invitadas.",
+    inTheApp: "Abre esta dirección en esa app, en un dispositivo tuyo. La app te preguntará si aceptas.",
     inATerminal:
-      "O acéptalo aquí, en un dispositivo de tu cuenta, y la app lo encontrará la próxima vez que sincronice:",
+      "O ejecuta esta orden en un dispositivo de tu cuenta. La app lo encontrará la próxima vez que sincronice:",
     wholeAddress:
-      "Usa la dirección completa que te dieron. Lo que va detrás de # abre los valores cifrados, y esta página no lo ve.",
+      "Usa la dirección completa que te dieron. La parte detrás de # abre los valores cifrados. Esta página no ve "
+      + "esa parte.",
     gone: "Aquí no hay nada compartido",
     goneWhy: "La dirección no es correcta o ya no se comparte. Pide una nueva a quien te la dio.")
 

@@ -97,19 +97,20 @@ public enum MergePolicyError: Error, Hashable, Sendable, CustomStringConvertible
 
   public var description: String {
     switch self {
-    case .fieldWithoutName: "a line of the merge policy names no field"
+    case .fieldWithoutName: "a rule of the merge policy names no field"
     case .fieldTwice(let name): "the merge policy has two rules for the field \(name); keep one"
     case .fieldBesideWholeRecord(let name):
-      "the merge policy decides about the whole record, so the rule for \(name) would never count; remove one of them"
+      "the merge policy has a rule for the whole record, so the rule for \(name) would never apply; remove one of them"
     case .wholeRecordTwice: "the merge policy has two rules for the whole record; keep one"
     case .ruleForMarks(let name):
-      "\(name) holds the marks of devices' writes, which are merged by themselves; remove its rule"
+      "\(name) holds the marks of devices' writes, which are merged automatically; remove its rule"
     case .counterWithoutMarks(let name):
-      "\(name) cannot be a counter in a record that does not mark who wrote it: a save whose answer is lost would count twice. "
-        + "Give the policy marks: with a field for them, or keep one record per device (CounterRows)"
+      "\(name) cannot be a counter in a record without marks: if the answer to a save is lost, it would count twice. "
+        + "Give the policy a field for marks (marks:), or keep one record per device (CounterRows)"
     case .defaultThatMayNotFit(let rule):
-      "\(rule) merges values of one kind alone, so it cannot be the default; name its fields, and let one side, the newest, "
-        + "the largest, a fork or a question be the default"
+      "\(rule) merges only one kind of value, so it cannot be the default; name its fields, and use one side, the "
+        + "newest, "
+        + "the largest, a fork or a question as the default"
     }
   }
 }

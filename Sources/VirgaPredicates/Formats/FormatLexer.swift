@@ -135,7 +135,7 @@ struct FormatLexer {
       }
     }
     if let character = peek(), Self.beginsName(character) {
-      throw error("a number cannot go on with \"\(character)\"", at: offset)
+      throw error("a number cannot contain \"\(character)\"", at: offset)
     }
     return String(characters[begin..<offset])
   }
@@ -152,7 +152,7 @@ struct FormatLexer {
       return .placeholder(letter)
     case "s", "S", "c", "C":
       throw error("%\(letter) is not supported; pass a String for %@", at: start)
-    default: throw error("%\(letter) is no conversion; use %@, %K, %d, %ld or %f", at: start)
+    default: throw error("%\(letter) is not a conversion; use %@, %K, %d, %ld or %f", at: start)
     }
   }
 
@@ -165,7 +165,7 @@ struct FormatLexer {
       }
     }
     guard "=<>!(){}[],.@$+-*/".contains(character) else {
-      throw error("\"\(character)\" means nothing here", at: offset)
+      throw error("\"\(character)\" is not expected here", at: offset)
     }
     offset += 1
     return String(character)

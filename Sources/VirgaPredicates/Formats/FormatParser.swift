@@ -135,7 +135,7 @@ struct FormatParser {
     var options: Comparison.Options = []
     for (index, letter) in letters.enumerated() {
       guard let known = Comparison.Options.letters.first(where: { $0.0 == Character(letter.lowercased()) }) else {
-        throw lexer.error("[\(letter)] is no option; c, d, n and l are", at: lexer.start + index)
+        throw lexer.error("[\(letter)] is not an option; use c, d, n or l", at: lexer.start + index)
       }
       options.insert(known.1)
     }
@@ -297,7 +297,7 @@ struct FormatParser {
     }
     if let number = Int64(digits) { return .value(.int64(number)) }
     if !unsigned.allSatisfy(\.isNumber), let number = Double(digits) { return .value(.double(number)) }
-    throw lexer.error("\(digits) is no number of 64 bits", at: position)
+    throw lexer.error("\(digits) does not fit into 64 bits", at: position)
   }
 
   private mutating func argument(for letter: Character) throws(PredicateFormatError) -> Expression {

@@ -28,9 +28,9 @@ extension Condition {
       if parts.isEmpty { return try Condition.always(self == .all([])).filters(negated: negated) }
       let word = if case .all = self { "NOT of AND (which is OR)" } else { "OR" }
       throw PredicateRefusal(
-        word, "filters are joined by AND alone; use IN for several values of one field, or one query for each part")
+        word, "queries support only AND; use IN for several values of one field, or one query for each part")
     case .opaque:
-      throw PredicateRefusal("A predicate that is a block", "only one made from a format can be sent")
+      throw PredicateRefusal("A predicate that is a block", "make the predicate from a format")
     }
   }
 }
@@ -65,11 +65,11 @@ extension Comparison {
     if !options.isEmpty {
       throw PredicateRefusal(
         "\(comparator.rawValue) with an option in brackets",
-        "texts are compared by their characters; store a lower-case copy in a field of its own, or search for words "
+        "texts are compared character by character; store a lower-case copy in another field, or search for words "
           + "with SELF CONTAINS")
     }
     if constant == .null {
-      throw PredicateRefusal("Comparing \(field.name) with nil", "store a value that stands for none")
+      throw PredicateRefusal("Comparing \(field.name) with nil", "store a special value that means nothing is there")
     }
     guard let value = constant.fieldValue else {
       throw PredicateRefusal(constant.text, "no field can hold this value")
@@ -107,9 +107,9 @@ extension Comparison {
     case (.direct, .beginsWith, false): return (.beginsWith, .notBeginsWith)
     case (.any, .beginsWith, false): return (.listMemberBeginsWith, .notListMemberBeginsWith)
     case (.all, _, _):
-      throw PredicateRefusal("ALL", "a list field can be asked for one member with CONTAINS, several times with AND")
+      throw PredicateRefusal("ALL", "ask for one member with CONTAINS, and for several with CONTAINS joined by AND")
     case (_, .endsWith, _):
-      throw PredicateRefusal(comparator.rawValue, "use BEGINSWITH on a field that holds the text reversed")
+      throw PredicateRefusal(comparator.rawValue, "use BEGINSWITH on another field that holds the text reversed")
     case (_, .like, _), (_, .matches, _):
       throw PredicateRefusal(comparator.rawValue, "use BEGINSWITH, or SELF CONTAINS to search for words")
     case (.any, _, _):
@@ -145,10 +145,10 @@ extension Comparison {
       throw PredicateRefusal(text, "SELF can only be searched for words, with SELF CONTAINS")
     }
     guard !negated else {
-      throw PredicateRefusal("NOT of a search for words", "there is no way to ask for records without a word")
+      throw PredicateRefusal("NOT of a search for words", "a query cannot ask for records without a word")
     }
     guard case .string(let wanted)? = words.fieldValue else {
-      throw PredicateRefusal(text, "words to search for come as one text")
+      throw PredicateRefusal(text, "give the words as one text")
     }
     return [QueryFilter(field, .containsAllTokens, .string(wanted))]
   }
@@ -171,7 +171,7 @@ extension Comparison {
     let isWithin = comparator == .less || comparator == .lessOrEqual
     guard isWithin, !negated, modifier == .direct, metres >= 0 else {
       throw PredicateRefusal(
-        "distanceToLocation:fromLocation: in this comparison", "use < with a distance, for what lies within it")
+        "distanceToLocation:fromLocation: in this comparison", "use < with a distance, to find what is nearer")
     }
     return [QueryFilter(try QueryField(predicateKey: path), .near, .location(center), distance: metres)]
   }

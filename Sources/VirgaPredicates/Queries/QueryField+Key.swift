@@ -13,8 +13,8 @@ extension QueryField {
     switch self {
     case .system(.parent), .system(.share):
       throw PredicateRefusal(
-        "The system field \(name)", "give the records a CKRecord.Reference field of their own and compare that")
-    case .system(.etag): throw PredicateRefusal("The system field \(name)", "change tags can only be fetched")
+        "The system field \(name)", "add a CKRecord.Reference field to the records and compare that")
+    case .system(.etag): throw PredicateRefusal("The system field \(name)", "you can only fetch change tags")
     default: break
     }
   }

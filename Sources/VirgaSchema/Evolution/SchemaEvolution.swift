@@ -29,16 +29,16 @@ package struct SchemaEvolution: Hashable, Sendable {
 
   private func reason(against change: SchemaChange, _ name: String) -> String? {
     switch change {
-    case .roleRemoved(let role): "\(name) keeps role '\(role)': users may hold it"
-    case .recordTypeRemoved(let type): "\(name) keeps record type '\(type)': a type that was deployed is never removed"
+    case .roleRemoved(let role): "\(name) keeps role '\(role)', because users may have it"
+    case .recordTypeRemoved(let type): "\(name) keeps record type '\(type)': a deployed type is never removed"
     case .fieldRemoved(let type, let field):
-      "\(name) keeps field '\(field.name)' of type '\(type)': a field that was deployed is never removed"
+      "\(name) keeps field '\(field.name)' of type '\(type)': a deployed field is never removed"
         + (newName(of: field, in: type).map { " or renamed ('\($0)' would be another field)" } ?? "")
     case .fieldTypeChanged(let type, let field, let old, let new):
       old.isSettled(by: new)
         ? nil
         : "field '\(field)' of type '\(type)' is \(old.name) in \(name) and cannot become \(new.name): "
-          + "the type of a field that was deployed never changes; add a field with another name"
+          + "the type of a deployed field never changes; add a field with another name"
     case .roleAdded, .recordTypeAdded, .fieldAdded, .indexesAdded, .indexesRemoved, .rightsGranted, .rightsRevoked: nil
     }
   }

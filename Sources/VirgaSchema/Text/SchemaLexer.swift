@@ -48,7 +48,7 @@ struct SchemaLexer {
     while let byte = peek(0), Self.isNamePart(byte) { advance() }
     let text = String(decoding: bytes[first..<index], as: UTF8.self)
     guard let objection = Self.objection(toPlain: text) else { return SchemaToken(.word, text, at: start) }
-    report("Encountered: \"\(text)\": a name that \(objection) stands in quotes: \"\(text)\"", at: start)
+    report("Encountered: \"\(text)\": a name that \(objection) needs quotes: \"\(text)\"", at: start)
     return SchemaToken(.quoted, text, at: start)
   }
 

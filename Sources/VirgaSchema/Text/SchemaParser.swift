@@ -228,7 +228,8 @@ struct SchemaParser {
     guard token.kind == .word || token.kind == .quoted else { throw unexpected(others + [SchemaToken.identifierImage]) }
     if let keyword = token.keyword, keyword.needsQuotes {
       throw unexpected(
-        others + [SchemaToken.identifierImage], hint: "As a name the word stands in quotes: \"\(token.text)\".")
+        others + [SchemaToken.identifierImage],
+        hint: "To use the word as a name, put it into quotes: \"\(token.text)\".")
     }
     index += 1
     return token.text

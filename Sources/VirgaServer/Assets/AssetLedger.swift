@@ -49,10 +49,10 @@ struct AssetLedger {
     if held.contains(content) { return }
     guard let key = asset.receipt else {
       guard try isKept(content) else {
-        throw refusal("has no receipt, and the record does not hold it", field)
+        throw refusal("has no receipt, and the record does not have it", field)
       }
       guard try transaction.asset(asset.fileChecksum) != nil else {
-        throw refusal("is no longer held: its bytes are gone, upload them again or save the record without it", field)
+        throw refusal("is gone: upload the bytes again, or save the record without it", field)
       }
       held.insert(content)
       return

@@ -62,7 +62,7 @@ extension Quotas {
     guard bytes <= limit, count <= Limits.unclaimedUploadsMax else {
       throw ServiceError(
         .quotaExceeded,
-        "\(Reason.quotaExceeded): \(count) uploads that no record claims, of \(bytes) bytes; \(limit) are allowed")
+        "\(Reason.quotaExceeded): \(count) uploads that no record uses yet, of \(bytes) bytes; \(limit) are allowed")
     }
     try transaction.put(upload.entity(of: claim))
   }

@@ -48,7 +48,7 @@ package struct APIToken: Hashable, Sendable, Codable {
   package static func objection(toCallback address: String, of container: ContainerID) -> String? {
     guard address.utf8.allSatisfy({ (0x21...0x7e).contains($0) }), address.utf8.count <= Limits.callbackLengthMax,
       !address.contains("#")
-    else { return "is too long, has a fragment or a character that has to be escaped" }
+    else { return "is too long, has a fragment, or a character that must be escaped" }
     if address.hasPrefix("\(appScheme(of: container))://") { return nil }
     let parts = address.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
     guard parts.count >= 3, parts[1].isEmpty else { return "is not an address" }
@@ -57,7 +57,7 @@ package struct APIToken: Hashable, Sendable, Codable {
     switch parts[0] {
     case "https:" where isHost(host[...]): return nil
     case "http:" where isHost(host[...]) && (name == "localhost" || name == "127.0.0.1"): return nil
-    default: return "begins with https:// (http:// on this machine only) or \(appScheme(of: container))://"
+    default: return "must begin with https:// (http:// on this machine only) or \(appScheme(of: container))://"
     }
   }
 

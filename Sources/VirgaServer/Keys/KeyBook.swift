@@ -68,7 +68,7 @@ package struct KeyBook: Sendable {
         throw ServiceError.badRequest("a key's name is empty or has a character that is not printable ASCII")
       }
       guard item.name.hasPrefix(prefix) else {
-        throw ServiceError(.accessDenied, "the keys of a zone are its owner's to add")
+        throw ServiceError(.accessDenied, "only the owner of a zone may add keys to it")
       }
       let key = "\(place.owner)\n\(item.name)"
       if try transaction.entity(.sealedKey, key: key) != nil { continue }
@@ -139,7 +139,7 @@ package struct KeyBook: Sendable {
       let recipients = Set(succession?.grants.keys.map { DeviceID($0) } ?? [])
       let devices = recipients.isEmpty ? [] : try Accounts().devices(of: account, in: transaction)
       guard devices.contains(where: { recipients.contains($0.id) }) else {
-        throw ServiceError.badRequest("the account's new key is sealed to none of its devices")
+        throw ServiceError.badRequest("no device of the account could open the new key")
       }
     }
   }

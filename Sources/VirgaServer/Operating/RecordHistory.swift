@@ -57,7 +57,7 @@ extension Service {
   private static func position(_ marker: String, in row: ZoneRow) throws -> Int64 {
     let parts = marker.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 2, UInt64(parts[0]) == row.incarnation, let position = Int64(parts[1]) else {
-      throw ServiceError.badRequest("the marker is of another zone, or of an earlier one of this name")
+      throw ServiceError.badRequest("the marker belongs to another zone, or to an earlier zone of this name")
     }
     return position
   }

@@ -90,7 +90,7 @@ struct CheckedQuery {
       .members where !type.isList && type.scalar == .string:
       "; a list is looked into for a member, and text for whole words with CONTAINS_ALL_TOKENS or for its beginning "
         + "with BEGINS_WITH"
-    case .same where type.isList, .list where type.isList: "; a list is compared with LIST_CONTAINS and its like"
+    case .same where type.isList, .list where type.isList: "; compare a list with LIST_CONTAINS or a similar filter"
     default: ""
     }
   }
@@ -113,7 +113,7 @@ struct CheckedQuery {
     if (fieldType.scalar == .location) != (sort.origin != nil) {
       throw ServiceError.badRequest(
         "Field '\(field.name)' has a value type of \(fieldType.errorName): "
-          + "relativeLocation is needed to sort by a LOCATION, and only then")
+          + "use relativeLocation to sort by a LOCATION, and only then")
     }
     if sort.origin?.isOnEarth == false { throw ServiceError.notOnEarth(field.name) }
     return checked
@@ -190,7 +190,7 @@ private struct QueriedType {
     let names = schema.fields.filter { $0.indexes.contains(.searchable) }.map(\.name)
     guard !names.isEmpty else {
       throw ServiceError.badRequest(
-        "no field of record type '\(name)' is marked searchable: STRING and LIST<STRING> fields can be")
+        "no field of record type '\(name)' is marked searchable; STRING and LIST<STRING> fields can be")
     }
     return names
   }
@@ -205,7 +205,7 @@ private struct QueriedType {
     switch system {
     case .parent, .share:
       throw ServiceError.badRequest(
-        "\(refusal), and no schema can mark it: give record type '\(name)' a REFERENCE field of its own and query that")
+        "\(refusal), and no schema can mark it; add a REFERENCE field to record type '\(name)' and query that")
     case .etag: throw ServiceError.badRequest(refusal)
     default: break
     }

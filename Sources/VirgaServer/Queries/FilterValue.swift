@@ -93,12 +93,14 @@ struct FilterValue {
 
   private func mismatch(isList: Bool) -> ServiceError {
     .badRequest(
-      "Invalid value, expected type \(typeName)\(isList ? "_LIST" : ""). It is compared with field '\(field.name)'.")
+      "Invalid value, expected type \(typeName)\(isList ? "_LIST" : ""). The value is compared with field "
+        + "'\(field.name)'."
+    )
   }
 }
 
 extension ServiceError {
   static func notOnEarth(_ field: FieldName) -> ServiceError {
-    .badRequest("field '\(field)': a latitude is from -90 to 90 and a longitude from -180 to 180 degrees")
+    .badRequest("field '\(field)': a latitude must be from -90 to 90 and a longitude from -180 to 180 degrees")
   }
 }

@@ -26,7 +26,8 @@ struct ContinuationMarker {
 
   /// - Throws: `badRequest` for what no page of this query gave.
   init(_ text: String, of request: RecordsQueryRequest, _ seal: TokenSeal?) throws {
-    let refusal = ServiceError.badRequest("continuationMarker is not one of this query: repeat the query as it was")
+    let refusal = ServiceError.badRequest(
+      "continuationMarker does not belong to this query; repeat the query unchanged")
     guard let sealed = [UInt8](base64: text) else { throw refusal }
     var opened: [UInt8]?
     let query = request.sought

@@ -10,7 +10,7 @@ extension RecordBatch {
       try Limits.check(desiredKeys: operation.desiredKeys)
       let name = operation.record.name ?? Self.newName(for: operation, context: &context)
       guard indexByName.updateValue(entries.count, forKey: name) == nil else {
-        throw ServiceError.badRequest("record '\(name)' is named by more than one operation")
+        throw ServiceError.badRequest("more than one operation names record '\(name)'")
       }
       entries.append(Entry(withPlainTag(operation, name), name: name, prepared))
     }
@@ -40,7 +40,7 @@ extension RecordBatch {
     let isOwnUser = access.scope == .public && name.rawValue == access.user?.rawValue
     if !isOwnUser { try checkName(of: operation, name) }
     if let stated = operation.record.zone, try access.zoneID(stated) != zone.id {
-      throw ServiceError.badRequest("record '\(name)' states another zone than the request")
+      throw ServiceError.badRequest("the zone of record '\(name)' differs from the request's")
     }
     let newest = takesForNew(operation) ? nil : try zone.row.flatMap { try transaction.record(name, in: $0) }
     let live = newest.flatMap { $0.isDeleted ? nil : $0 }
@@ -76,10 +76,10 @@ extension RecordBatch {
   /// Users may change their own records, which the service makes, but not their roles.
   private func checkUserRecord(_ change: RecordChange, _ live: StoredRecord?) throws {
     guard let live, live.type == .users else {
-      throw ServiceError.badRequest("records of type 'Users' are made by the service alone")
+      throw ServiceError.badRequest("only the service makes records of type 'Users'")
     }
     if change.fields.contains(where: { $0.name == .roles }) {
-      throw ServiceError(.accessDenied, "\(Reason.writeNotPermitted): nobody sets their own roles")
+      throw ServiceError(.accessDenied, "\(Reason.writeNotPermitted): nobody may set their own roles")
     }
   }
 

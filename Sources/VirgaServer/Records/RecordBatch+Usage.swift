@@ -31,7 +31,8 @@ extension RecordBatch {
       if tombstoneBytes > limit, case .save(let save) = entry.outcome, save.previous == nil {
         let error = ServiceError(
           .quotaExceeded,
-          "\(Reason.quotaExceeded): \(tally.tombstones) records were deleted lately; new ones have to wait until that is "
+          "\(Reason.quotaExceeded): \(tally.tombstones) records were deleted recently; new ones must wait until "
+            + "that is "
             + "forgotten")
         entry.outcome = .failure(RecordFailure(entry.name, error))
         continue

@@ -80,7 +80,7 @@ struct RecordMerge {
     guard let given = change.field else { return nil }
     if given.isEncrypted {
       if !change.isTagged {
-        throw ServiceError.badRequest("encrypted field '\(change.name)' needs a type beside isEncrypted")
+        throw ServiceError.badRequest("encrypted field '\(change.name)' needs a type next to isEncrypted")
       }
       try checkEncryption(of: given, named: change.name)
     }
@@ -134,7 +134,7 @@ struct RecordMerge {
     let isOwn = target.owner == zone.owner || target.owner == .defaultOwner
     guard target.name == zone.name && isOwn else {
       throw ServiceError.badRequest(
-        "the reference to '\(reference.recordName)' leads to zone '\(target.name)'; references do not cross zones")
+        "the reference to '\(reference.recordName)' leads to zone '\(target.name)'; a reference must stay in its zone")
     }
   }
 
@@ -144,7 +144,7 @@ struct RecordMerge {
     case .cleared: parent = nil
     case .set(let reference):
       guard reference.action == .none else {
-        throw ServiceError.badRequest("a parent is a reference with the action NONE")
+        throw ServiceError.badRequest("a parent must be a reference with the action NONE")
       }
       guard reference.recordName != name else { throw ServiceError.badRequest("a record cannot be its own parent") }
       try checkIsLocal(reference)

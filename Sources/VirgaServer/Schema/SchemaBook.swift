@@ -64,7 +64,7 @@ struct SchemaBook {
   }
 
   private func checkIsOpen(_ type: RecordType) throws {
-    if type == .users { throw ServiceError.badRequest("records of type 'Users' are made by the service alone") }
+    if type == .users { throw ServiceError.badRequest("only the service makes records of type 'Users'") }
     let isReserved =
       type.rawValue.utf8.first.map { $0 | 0x20 } == UInt8(ascii: "c")
       && type.rawValue.lowercased().hasPrefix("cloudkit.")
@@ -76,5 +76,5 @@ struct SchemaBook {
 
 /// What helps against a refusal by production's schema.
 func deployHint(of container: ContainerID) -> String {
-  "it must be deployed from development first: virga schema deploy --container \(container)"
+  "deploy it from development first: virga schema deploy --container \(container)"
 }

@@ -30,7 +30,7 @@ extension RecordBatch {
     let save = PlannedSave(record: record, previous: newest, newReferences: [], receipts: [])
     save.shareRoot = change.shareChange.root ?? rootNaming(entry.name)
     if let live, let root = save.shareRoot, live.share?.recordName != root.name {
-      throw ServiceError.badRequest("share '\(entry.name)' is of another record than '\(root.name)'")
+      throw ServiceError.badRequest("share '\(entry.name)' belongs to another record than '\(root.name)'")
     }
     try schemas.noteShare()
     return save

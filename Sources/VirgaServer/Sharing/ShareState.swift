@@ -128,7 +128,7 @@ struct ShareState: Hashable {
       let known = participants.first { $0.isSame(as: participant) && $0.role != .owner }
       var next = known ?? participant.invited(id: context.makeUUID())
       guard participant.permission != .none, participant.permission != .unknown || known != nil else {
-        throw ServiceError.badRequest("a participant's permission is READ_ONLY or READ_WRITE")
+        throw ServiceError.badRequest("a participant's permission must be READ_ONLY or READ_WRITE")
       }
       if participant.permission != .unknown { next.permission = participant.permission }
       if participant.role == .administrator || participant.role == .privateUser, next.role != .publicUser {

@@ -65,7 +65,7 @@ public enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
       .busy(let text), .other(let text):
       text
     case .newerVersion(let found, let known):
-      "the data were written by a newer version (layout \(found), this one knows \(known))"
+      "a newer version wrote the data (layout \(found), this version knows \(known))"
     case .closed: "the store is closed"
     }
   }

@@ -127,7 +127,7 @@ extension Service {
     let user = try context.principal.requiredUser()
     guard let token = request.apnsToken else { throw ServiceError.badRequest("apnsToken is missing") }
     guard RandomText.isSecret(token) else {
-      throw ServiceError.badRequest("this server delivers to tokens that tokens/create made, and this is none")
+      throw ServiceError.badRequest("this server delivers only to tokens from tokens/create")
     }
     let owner = PushToken.owner(
       user, container: context.endpoint.container, environment: context.endpoint.environment)
@@ -150,7 +150,7 @@ extension Service {
     }
     guard Environment(rawValue: apnsEnvironment) != nil else {
       throw ServiceError.badRequest(
-        "apnsEnvironment is development or production, not '\(apnsEnvironment.prefix(100))'")
+        "apnsEnvironment must be development or production, not '\(apnsEnvironment.prefix(100))'")
     }
     let texts = [apnsEnvironment, request.clientID ?? context.clientID ?? ""]
     guard texts.allSatisfy({ $0.utf8.count <= Limits.nameLengthMax && !$0.utf8.contains(UInt8(ascii: "\n")) }) else {

@@ -29,7 +29,7 @@ extension Service {
     var seen: Set<SubscriptionID> = []
     for operation in request.operations where operation.subscription.id != "" {
       guard seen.insert(operation.subscription.id).inserted else {
-        throw ServiceError.badRequest("subscription '\(operation.subscription.id)' is named by more than one operation")
+        throw ServiceError.badRequest("more than one operation names subscription '\(operation.subscription.id)'")
       }
     }
     var results: [SubscriptionResult] = []
@@ -127,7 +127,7 @@ private struct SubscriptionShelf {
     case .query(let json, let zone):
       return .query(try watchedQuery(json, zone, of: subscription, in: transaction, context: context))
     case _ where access.scope == .public:
-      throw ServiceError.badRequest("the public database has no subscriptions to zones or to the whole of it")
+      throw ServiceError.badRequest("the public database has no subscriptions to zones or to the whole database")
     case .database: return .database
     case .zone(let selector):
       guard selector.name != .default else {
@@ -153,7 +153,7 @@ private struct SubscriptionShelf {
       info.additionalFields?.count ?? 0, atMost: Limits.notificationFieldsMax, "fields in a notification")
     let events = RecordEvents(words: subscription.firesOn)
     if events.isEmpty {
-      throw ServiceError.badRequest("firesOn of a query subscription names none of create, update and delete")
+      throw ServiceError.badRequest("firesOn of a query subscription must name create, update or delete")
     }
     var query: Query
     do {

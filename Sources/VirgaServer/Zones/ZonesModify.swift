@@ -14,7 +14,7 @@ extension Service {
       let bare = ZoneSelector(
         operation.zone.name, owner: operation.zone.owner == access.user ? nil : operation.zone.owner)
       guard seen.insert(bare).inserted else {
-        throw ServiceError.badRequest("zone '\(bare.name)' is named by more than one operation")
+        throw ServiceError.badRequest("more than one operation names zone '\(bare.name)'")
       }
     }
     var shelf = ZoneShelf(access: access, transaction: transaction)

@@ -21,7 +21,7 @@ package struct StoreCopy {
     let files = FileManager.default
     if let names = try? files.contentsOfDirectory(atPath: target), !names.isEmpty {
       throw StoreError.unwritable(
-        "\(target) is not empty: \(isRestored ? "a backup is restored into" : "a copy gets") a folder of its own")
+        "\(target) is not empty: \(isRestored ? "restore into" : "copy to") a new or empty folder")
     }
     self.source = source
     self.target = target

@@ -26,7 +26,7 @@ extension ServiceError {
       self = parts.error ?? Self.told(byStatus: status, parts.reason ?? "HTTP status \(status)")
       requestID = parts.requestID
     } catch {
-      self = Self.told(byStatus: status, "HTTP status \(status), and no error that could be read")
+      self = Self.told(byStatus: status, "HTTP status \(status), without a readable error")
     }
   }
 

@@ -113,7 +113,7 @@ private struct FieldParts {
     guard text != nil || value != nil else { return nil }
     guard let tag else {
       if isEncrypted, unknownTags == .refused {
-        throw reader.mismatch("a type beside isEncrypted, such as STRING or ENCRYPTED_BYTES")
+        throw reader.mismatch("a type next to isEncrypted, such as STRING or ENCRYPTED_BYTES")
       }
       return Field(try untagged(&reader), isEncrypted: isEncrypted)
     }
@@ -169,7 +169,7 @@ private struct FieldParts {
       while let key = try reader.nextKey() {
         if key == "value" {
           throw reader.mismatch(
-            #"bare values as elements of the list, not {"value": …}: the type stands beside the whole list"#)
+            #"bare values as elements of the list, not {"value": …}: give the type once for the whole list"#)
         }
         try reader.skipValue()
       }

@@ -103,7 +103,7 @@ extension QueryFilter {
         let text = try reader.readString()
         comparator = QueryComparator(wireName: text)
         guard comparator != nil else {
-          throw reader.mismatch("a known comparator, not \(text); filters are joined by AND, and nothing else")
+          throw reader.mismatch("a known comparator, not \(text); filters can be joined only by AND")
         }
       case "fieldName", "systemFieldName": try name.read(key, &reader)
       case "fieldValue":

@@ -177,7 +177,7 @@ private struct RecordBody {
       fault =
         fault
         ?? .limitExceeded(
-          "members of record '\(record.name?.rawValue ?? "")' that the service does not know",
+          "unknown members of record '\(record.name?.rawValue ?? "")'",
           observed: unknownKeys.count + 1, limit: Limits.fieldsPerRecordMax)
       return try reader.skipValue()
     }

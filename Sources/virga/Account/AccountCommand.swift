@@ -12,13 +12,14 @@ enum AccountCommand {
       name: "--endpoint", value: "URL",
       help: "The server. Default: $VIRGA_ENDPOINT, then config.json in the home, then \(VirgaHome.defaultEndpoint)."),
     CommandSpec.Option(name: "--home", value: "DIR", help: "The device's home. Default: $VIRGA_HOME, then ~/.virga."),
-    CommandSpec.Option(name: "--name", value: "NAME", help: "What other devices see. Default: this machine's name."),
+    CommandSpec.Option(
+      name: "--name", value: "NAME", help: "The name that other devices see. Default: this machine's name."),
     CommandSpec.Option(name: "--json", value: nil, help: "Print JSON, one object a line."),
   ]
 
   private static let exitCodes = """
-    Exit codes: 0 done · 1 refused: wrong code, no such device, the other device said no · 64 wrong arguments ·
-    69 server not reached · 77 no account for this device here, or it was removed · 78 the home's files cannot be used
+    Exit codes: 0 done · 1 refused: wrong code, unknown device, or the other device said no · 64 wrong arguments ·
+    69 server not reached · 77 this device has no account here, or was removed · 78 the home's files cannot be used
     """
 
   private static func spec(
@@ -32,53 +33,56 @@ enum AccountCommand {
 
   private static let show = spec(
     "show",
-    "Shows this device's account, without the server what is known here. The first use makes key and account.")
-  private static let devices = spec("devices", "Lists the devices of this device's account.")
+    "Shows the account of this device. The first use makes a key and an account.")
+  private static let devices = spec("devices", "Lists the devices of this account.")
   private static let remove = spec(
     "remove",
-    "Removes a device, which is refused from its next request on. The others get another key of encrypted values.",
+    "Removes a device from the account. Its next request fails. The other devices get a new key for encrypted values.",
     operands: ["DEVICE"], options: [.yes],
-    notes: "DEVICE is the identifier that virga account devices prints, or its beginning if no other begins so.")
+    notes: "DEVICE is an identifier that virga account devices prints, or the beginning of it if only one begins so.")
   private static let invite = spec(
-    "invite", "Shows a code with which another device can join this account, and asks before it lets one in.",
+    "invite", "Shows a code that lets another device join this account. Asks before it lets the device in.",
     options: [
       CommandSpec.Option(name: "--yes", value: nil, help: "Let the first device in without asking."),
       CommandSpec.Option(
         name: "--new-account", value: nil,
-        help: "Instead print a code with which somebody else makes an account of their own\non a server that invites."),
+        help:
+          "Print a code for somebody else, who can make an account with it\non a server where new accounts need a code."
+      ),
     ])
   private static let join = spec(
-    "join", "Joins the account that shows CODE, or makes an account with an enrolment code.", operands: ["CODE"],
+    "join", "Joins the account of the device that shows CODE, or makes a new account with an enrolment code.",
+    operands: ["CODE"],
     options: [
       CommandSpec.Option(
-        name: "--replace", value: nil, help: "Leave the account that this device has on the server. Its key is kept.")
+        name: "--replace", value: nil, help: "Leave this device's present account on the server. Its key is kept.")
     ])
   private static let new = spec(
-    "new", "Makes an account of its own for this device, on a server that lets anybody make one.",
+    "new", "Makes a new account for this device, on a server where anybody may make one.",
     options: [
       CommandSpec.Option(
-        name: "--replace", value: nil, help: "Leave the account that this device has on the server. Its key is kept.")
+        name: "--replace", value: nil, help: "Leave this device's present account on the server. Its key is kept.")
     ])
   private static let approve = spec(
-    "approve", "Signs in the web page that shows CODE, once it has said which one it is and you have said yes.",
+    "approve", "Signs in the web page that shows CODE. Shows first which page it is, and asks.",
     operands: ["CODE"],
     options: [.yes])
   private static let accept = spec(
-    "accept", "Accepts what somebody shares at an address; the app finds it the next time it syncs.",
+    "accept", "Accepts a share by its address. The app finds it at its next sync.",
     operands: ["URL"])
   private static let token = spec(
-    "token", "Prints an API token and a web-auth token of this account, for programs that speak the web service.",
+    "token", "Prints an API token and a web-auth token of this account, for programs that use the web service.",
     options: [
       CommandSpec.Option(
-        name: "--container", value: "ID", help: "The container that they are for. Default: $VIRGA_CONTAINER.",
+        name: "--container", value: "ID", help: "The container that the tokens are for. Default: $VIRGA_CONTAINER.",
         variable: "VIRGA_CONTAINER"),
       OperatorCommand.environment,
     ])
 
   private static let resetKeys = spec(
     "reset-keys",
-    "Begins anew with another key of encrypted values. Zones that hold encrypted values are deleted on the server,\n"
-      + "and apps send again what they have of them. For an account whose devices have all lost its key.",
+    "Starts again with a new key for encrypted values. Use it if all devices of the account have lost the key.\n"
+      + "The server deletes all zones that hold encrypted values. Apps then send again what they have.",
     options: [.yes])
 
   static let commands = [
@@ -130,19 +134,20 @@ enum AccountCommand {
     case let error as AccountError:
       switch error {
       case .home: return Failure(.badConfiguration, error.description)
-      case .hasAccount: return Failure(.failed, "\(error); --replace leaves that account for the other one")
+      case .hasAccount: return Failure(.failed, "\(error); to leave that account, add --replace")
       case .deviceRemoved, .deviceUnknown:
         return Failure(
           .noPermission,
-          "\(error); to join again: virga account join CODE --replace; to go on with an account of its own: "
+          "\(error); to join again: virga account join CODE --replace; to make a new account: "
             + "virga account new --replace")
       case .enrolmentRefused:
         return Failure(
           .noPermission,
-          "\(error); virga account invite on a device that is in shows a code, then: virga account join CODE")
+          "\(error); get a code on a device of the account (virga account invite), then: virga account join CODE")
       case .serverElsewhere(let known, let asked):
         return Failure(
-          .failed, "\(error); to accept at your server: --endpoint \(known); only if it has moved: --endpoint \(asked)")
+          .failed,
+          "\(error); to accept at your server: --endpoint \(known); only if the server has moved: --endpoint \(asked)")
       case .badAnswer: return Failure(.unavailable, error.description)
       default: return Failure(.failed, error.description)
       }
@@ -167,7 +172,7 @@ enum AccountCommand {
     if let key = keys.keychain.current {
       Terminal.print("Key      \(key.fingerprint)")
     } else if keys.hasFirst {
-      Terminal.print("Key      this device does not have the account's key of encrypted values, or not its newest")
+      Terminal.print("Key      this device does not have the newest key for encrypted values of the account")
     }
     Terminal.print("Devices:")
     printDevices(description)
@@ -186,7 +191,7 @@ enum AccountCommand {
     _ known: VirgaHome.KnownAccount, because error: TransportError, _ arguments: Arguments
   ) throws {
     Terminal.complain(
-      "virga: cannot reach \(known.endpoint): \(error); this is what the device knows by itself")
+      "virga: cannot reach \(known.endpoint): \(error); this is what the device knows")
     if arguments.has("--json") {
       return try Terminal.print(
         json: KnownOffline(
@@ -214,22 +219,22 @@ enum AccountCommand {
     let isOwn = try client.knownAccount()?.device == device
     try arguments.confirm(
       isOwn
-        ? "This is the device that you are typing on. It will see nothing of the account any more. Remove it?"
+        ? "This is the device that you are typing on. It will lose access to the account. Remove it?"
         : "Remove device '\(name)' from the account?",
       "no device was removed")
     let removal: (account: AccountMessages.Description, key: KeyReplacement)
     do { removal = try await client.remove(device) } catch AccountError.keyMissing {
       try arguments.confirm(
-        "\(AccountError.keyMissing). \(device) could still open what others encrypt. Remove it all the same?",
+        "\(AccountError.keyMissing). Device \(device) could still open encrypted values. Remove it anyway?",
         "no device was removed")
       removal = try await client.remove(device, condition: .any)
     }
     if removal.key == .kept {
       Terminal.complain(
-        "virga: the key of encrypted values was NOT replaced: \(device) can open what is encrypted from now on, if it "
-          + "comes by it. On a device that has the key (virga account show): virga account remove \(device)")
+        "virga: the key for encrypted values was NOT replaced: \(device) can open new values, if it gets hold of them. "
+          + "On a device that has the key (see virga account show), run: virga account remove \(device)")
     }
-    if !arguments.has("--json") { Terminal.print("Removed. What is left:") }
+    if !arguments.has("--json") { Terminal.print("Removed. The devices that are left:") }
     try printDevices(removal.account, arguments)
   }
 
@@ -251,10 +256,10 @@ enum AccountCommand {
   private static func invite(_ client: AccountClient, _ arguments: Arguments) async throws {
     let isJSON = arguments.has("--json")
     if arguments.has("--new-account") {
-      if arguments.has("--yes") { throw Failure.usage(invite.name, "--yes and --new-account exclude each other") }
+      if arguments.has("--yes") { throw Failure.usage(invite.name, "use either --yes or --new-account") }
       let code = try await client.enrolmentCode()
       if isJSON { return try Terminal.print(json: code) }
-      return Terminal.print("\(code.code)\nWhoever has it makes one account: \(joining(code.code, at: client))")
+      return Terminal.print("\(code.code)\nThis code makes one account: \(joining(code.code, at: client))")
     }
     let code = try await client.invite()
     if isJSON {
@@ -267,13 +272,13 @@ enum AccountCommand {
     if isJSON {
       try Terminal.print(json: candidate)
     } else {
-      Terminal.print("A device wants in: \(candidate.name)\nIts fingerprint:   \(candidate.fingerprint)")
+      Terminal.print("A device asks to join: \(candidate.name)\nIts fingerprint:       \(candidate.fingerprint)")
     }
     let accepts =
-      arguments.has("--yes") || Terminal.confirm("Does it show the same fingerprint, and may it join?")
+      arguments.has("--yes") || Terminal.confirm("Does that device show the same fingerprint? Let it join?")
     let description = try await client.confirm(candidate, code: code.code, accepts: accepts)
     guard accepts else { throw Failure(.failed, "\(candidate.name) was not let in") }
-    if isJSON { try Terminal.print(json: description) } else { Terminal.print("\(candidate.name) is in.") }
+    if isJSON { try Terminal.print(json: description) } else { Terminal.print("\(candidate.name) has joined.") }
   }
 
   /// What is typed on the other device, which has no settings of this one.
@@ -288,7 +293,9 @@ enum AccountCommand {
       code: arguments.operands[0], replacing: arguments.has("--replace"),
       announce: { fingerprint in
         // The code may be one that asks nobody; then the line is merely of no use.
-        let text = "This device's fingerprint: \(fingerprint)\nConfirm it on the other device, if that asks. Waiting …"
+        let text =
+          "This device's fingerprint: \(fingerprint)\nIf the other device asks, confirm the fingerprint there. "
+          + "Waiting …"
         if isJSON { Terminal.complain(text) } else { Terminal.print(text) }
       })
     if isJSON {
@@ -297,11 +304,13 @@ enum AccountCommand {
     Terminal.print("Joined account \(account.account) as device \(account.device).")
     let keys = try await client.accountKeys(makingFirst: false)
     if let key = keys.keychain.current {
-      Terminal.print("Key of encrypted values: \(key.fingerprint)\nThe other device shows the same: virga account show")
+      Terminal.print(
+        "Key for encrypted values: \(key.fingerprint)\nThe other device shows the same with: virga account show")
     } else if keys.hasFirst {
       Terminal.complain(
-        "virga: the account's key of encrypted values has not come with this device. If virga account show does not show it "
-          + "in a minute either, join once more with another code: virga account join CODE --replace")
+        "virga: this device has not received the account's key for encrypted values. Try virga account show in a "
+          + "minute. "
+          + "If it shows no key, join again with another code: virga account join CODE --replace")
     }
   }
 
@@ -319,20 +328,20 @@ enum AccountCommand {
     if arguments.has("--json") {
       try Terminal.print(json: asked)
     } else {
-      let page = asked.origin ?? asked.callback ?? "no page: the token is shown to be copied"
+      let page = asked.origin ?? asked.callback ?? "none: you copy the token yourself"
       Terminal.print("Container  \(asked.container)\nPage       \(page)")
       if let name = asked.name { Terminal.print("Known as   \(name)") }
     }
-    let accepts = arguments.has("--yes") || Terminal.confirm("May it read and change your data in this container?")
+    let accepts = arguments.has("--yes") || Terminal.confirm("Allow it to read and change your data in this container?")
     try await client.settleSignIn(code: code, accepts: accepts)
     guard accepts else { throw Failure(.failed, "the page was not signed in") }
-    if !arguments.has("--json") { Terminal.print("It is signed in.") }
+    if !arguments.has("--json") { Terminal.print("The page is signed in.") }
   }
 
   private static func accept(_ client: AccountClient, _ arguments: Arguments) async throws {
     let url = try ShareURL(arguments.operands[0])
     guard case .shares(let results) = try await client.call(url.call, at: url.operation), let result = results.first
-    else { throw Failure(.unavailable, "what answers there is not a Virga server") }
+    else { throw Failure(.unavailable, "the answer does not come from a Virga server") }
     switch result {
     case .failure(_, let error): throw Failure(.failed, "the share was not accepted: \(error.reason)")
     case .metadata(let metadata):
@@ -341,7 +350,7 @@ enum AccountCommand {
           fragment: fragment, of: metadata.zone, in: metadata.container, url.path.environment)
         if !isKept {
           Terminal.complain(
-            "virga: what follows # in the address is no key of this share; encrypted values that it may have stay closed: "
+            "virga: the part after # in the address is not a key of this share, so encrypted values in it stay closed; "
               + "ask for the whole address")
         }
       }
@@ -362,7 +371,8 @@ enum AccountCommand {
     let zones = try await client.resetKeys()
     if arguments.has("--json") { return try Terminal.print(json: ["zones": zones]) }
     Terminal.print(
-      "\(zones) \(zones == 1 ? "zone was" : "zones were") deleted. Other devices join again: virga account invite, join CODE --replace."
+      "\(zones) \(zones == 1 ? "zone was" : "zones were") deleted. Other devices join again: virga account invite, "
+        + "join CODE --replace."
     )
   }
 

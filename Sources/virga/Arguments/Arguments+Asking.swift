@@ -10,7 +10,7 @@ extension Arguments {
   /// - Parameter refusal: What is said if the answer is no: what did not happen.
   func confirm(_ question: String, _ refusal: String) throws(Failure) {
     guard has("--yes") || Terminal.confirm(question) else {
-      throw Failure(.failed, "\(refusal); --yes answers the question")
+      throw Failure(.failed, "\(refusal); to answer yes, add --yes")
     }
   }
 
@@ -28,7 +28,7 @@ extension Arguments {
     case 0: throw Failure(.failed, "there is no \(what) \(beginning) (see \(listing))")
     default:
       let shown = found.prefix(5).joined(separator: ", ")
-      throw Failure(.failed, "\(beginning) begins the identifiers of \(found.count) \(what)s: \(shown)")
+      throw Failure(.failed, "\(found.count) \(what)s begin with '\(beginning)': \(shown)")
     }
   }
 }

@@ -81,6 +81,6 @@ struct Arguments: Sendable {
     guard let text = value(option) else { return nil }
     if let choice = Choice(rawValue: text) { return choice }
     let words = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-    throw .usage(spec.name, "\(option) is one of \(words), not \(text)")
+    throw .usage(spec.name, "\(option) must be one of \(words), not \(text)")
   }
 }

@@ -35,7 +35,7 @@ struct Failure: Error, Hashable, CustomStringConvertible {
   static func check(endpoint: String) throws(Failure) {
     let lowered = endpoint.lowercased()
     guard ["http://", "https://"].contains(where: { lowered.hasPrefix($0) && lowered.count > $0.count }) else {
-      throw Failure(.usage, "a server's address begins with http:// or https://, unlike \(endpoint)")
+      throw Failure(.usage, "the server's address must begin with http:// or https://, but is \(endpoint)")
     }
   }
 
@@ -45,7 +45,7 @@ struct Failure: Error, Hashable, CustomStringConvertible {
     let endpoint = try home.endpoint(environment: environment)
     let file = home.path + "/config.json"
     for key in try home.unknownSettings() {
-      Terminal.complain("virga: \(file) has a setting that means nothing: \(key)")
+      Terminal.complain("virga: \(file) has an unknown setting: \(key)")
     }
     do throws(Failure) { try check(endpoint: endpoint) } catch {
       let isGiven = environment["VIRGA_ENDPOINT"]?.isEmpty == false

@@ -7,7 +7,7 @@ enum InstallCommands {
     name: "virga completion", summary: "Prints the completions of a shell, or writes them to a file.",
     brief: "Prints the completions of a shell",
     operands: [.init("SHELL", values: .words(Shell.allCases.map(\.rawValue)))],
-    options: [.init(name: "--file", value: "FILE", help: "Write them there instead.")],
+    options: [.init(name: "--file", value: "FILE", help: "Write them to this file.")],
     notes: """
       SHELL is bash, zsh or fish. To use them:
         bash   virga completion bash --file ~/.local/share/bash-completion/completions/virga
@@ -36,7 +36,7 @@ enum InstallCommands {
   private static func writeCompletion(_ arguments: Arguments) throws {
     let name = arguments.operands[0]
     guard let shell = Shell(rawValue: name) else {
-      throw Failure.usage(completion.name, "SHELL is bash, zsh or fish, not \(name)")
+      throw Failure.usage(completion.name, "SHELL must be bash, zsh or fish, not \(name)")
     }
     let text = shell.completion(of: Program.spec)
     guard let path = arguments.value("--file") else { return Terminal.print(String(text.dropLast())) }

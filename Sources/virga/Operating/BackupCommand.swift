@@ -15,14 +15,14 @@ enum BackupCommand {
     operands: ["FOLDER"],
     options: [OperatorAccess.folderOption],
     notes: """
-      The folder holds what people stored and the server's key: keep it as safe as the server itself. Assets are linked where
-      both folders are on one file system, and copied otherwise.
+      The backup holds all data and the server's key. Keep it as safe as the server itself. If both folders are on one file
+      system, assets are linked and not copied.
 
       Exit codes: 0 done · 64 wrong arguments · 65 damaged data · 73 a folder cannot be used · 74 the disk is full
       """)
   private static let restore = CommandSpec(
     name: "virga restore",
-    summary: "Makes the data folder of a server from a backup. Devices then begin their next fetch anew.",
+    summary: "Makes a server's data folder from a backup. Devices then start their next fetch from the beginning.",
     operands: ["FOLDER"],
     options: [
       .init(
@@ -31,12 +31,13 @@ enum BackupCommand {
         variable: "VIRGA_DATA"),
       .init(
         name: "--removals", value: "DIR",
-        help: "The former data folder: devices, tokens and keys that were removed there are removed again."),
+        help: "The old data folder. Devices, tokens and keys that were removed there are removed again."),
     ],
     notes: """
-      Whoever was removed after the backup is in it: devices, tokens and keys, which --removals removes again, and participants
-      and shares, which their owners have to remove again.
-      Change tokens that were given before no longer count, since they may tell of changes that the backup does not have.
+      Devices, tokens, keys, participants and shares that were removed after the backup are back. --removals removes devices,
+      tokens and keys again. Owners must remove participants and shares again themselves. Repeat every erasure made since
+      the backup.
+      Change tokens from before the restore expire, because they may stand for changes that the backup does not have.
 
       Exit codes: 0 done · 64 wrong arguments · 65 damaged backup · 73 a folder cannot be used · 74 the disk is full
       """)
@@ -62,7 +63,7 @@ enum BackupCommand {
     TemporaryFiles.use(data)
     guard try OperatorAccess.isThere(source + "/virga.sqlite"),
       try OperatorAccess.isThere(source + "/" + ServerSecrets.fileName)
-    else { throw Failure(.damaged, "\(source) is no backup: it lacks virga.sqlite or \(ServerSecrets.fileName)") }
+    else { throw Failure(.damaged, "\(source) is not a backup: virga.sqlite or \(ServerSecrets.fileName) is missing") }
     try OperatorAccess.checkFolder(source)
     try translating(in: [data]) { try StoreBackup.check(database: source + "/virga.sqlite") }
     let former = arguments.value("--removals")
@@ -122,7 +123,7 @@ enum BackupCommand {
       let keys = [folder, backup].map { SecureFile(path: "\($0)/\(ServerSecrets.fileName)") }
       let (own, other) = (try keys[0].read(), try keys[1].read())
       guard own != nil, own == other else {
-        throw Failure(.unreadable, "\(folder) is no folder of the server whose backup \(backup) is")
+        throw Failure(.unreadable, "\(folder) does not belong to the same server as the backup \(backup)")
       }
     } catch let error as SecureFileError {
       throw Storage.failure(error)

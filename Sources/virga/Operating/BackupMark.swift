@@ -7,7 +7,7 @@ enum BackupMark {
   static let fileName = "backup.txt"
 
   private static let text =
-    "A backup. To make a server's data folder of it: virga restore THIS-FOLDER --data NEW-FOLDER\n"
+    "This is a backup. To make a server's data folder from it: virga restore THIS-FOLDER --data NEW-FOLDER\n"
 
   static func write(to folder: String) throws(Failure) {
     do throws(SecureFileError) { try SecureFile(path: "\(folder)/\(fileName)").write(Array(text.utf8)) } catch {
@@ -18,6 +18,7 @@ enum BackupMark {
   /// - Throws: If the folder is a backup.
   static func refuse(_ folder: String) throws(Failure) {
     guard FileManager.default.fileExists(atPath: "\(folder)/\(fileName)") else { return }
-    throw Failure(.unwritable, "\(folder) is a backup; make a data folder of it: virga restore \(folder) --data DIR")
+    throw Failure(
+      .unwritable, "\(folder) is a backup; to make a data folder from it: virga restore \(folder) --data DIR")
   }
 }

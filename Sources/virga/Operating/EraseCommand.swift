@@ -9,16 +9,16 @@ enum EraseCommand {
   private static let spec = CommandSpec(
     name: "virga erase",
     summary:
-      "Erases everything of one person: records, versions, assets, account, devices, tokens. The server must be stopped.",
+      "Erases all data of one person: records, versions, assets, account, devices, tokens. Stop the server first.",
     operands: ["USER"],
     options: [
       OperatorAccess.folderOption,
       .yes,
     ],
     notes: """
-      USER is an account or one of its users' record names (_…). What the person made in databases of others stays where
-      somebody else went on with it, under the name _erased. The database is rewritten and then scanned for the person's names.
-      Backups are not touched. An erasure that was cut off is finished by the same command.
+      USER is an account or one of its users' record names (_…). If somebody else has changed a record of the person since, the
+      record stays, with the name _erased. The database is rewritten and then searched for the person's names. Backups are not
+      changed. If an erasure was cut off, run the same command again to finish it.
 
       Exit codes: 0 erased · 1 no such person, or refused · 64 wrong arguments · 65 damaged data · 73 folder cannot be used ·
       75 a server uses the folder
@@ -36,9 +36,9 @@ enum EraseCommand {
         throw failure
       }
       try await finish([name], in: folder)
-      return Terminal.print("Finished an erasure that was cut off. A scan of the store does not find \(name).")
+      return Terminal.print("Finished an erasure that was cut off. A search of all files does not find \(name).")
     }
-    try arguments.confirm("Erase everything of \(name) for good?", "nothing was erased")
+    try arguments.confirm("Erase all data of \(name) for good?", "nothing was erased")
     try await leaveShares(person, in: folder)
     let erased = StoreErasure.Person(
       users: Set(person.users.map(\.user)), account: person.account, devices: person.devices)
@@ -48,13 +48,13 @@ enum EraseCommand {
       return try BackupCommand.translating(in: [folder]) { try StoreErasure.erase(erased, folder: folder) }
     }
     try await finish(erased.names, in: folder)
-    Terminal.print("Erased \(name) and \(count) assets. A scan of the store finds none of their names.")
+    Terminal.print("Erased \(name) and \(count) assets. A search of all files finds none of their names.")
   }
 
   /// Gives back what was erased, and looks whether a name is left.
   private static func finish(_ names: [String], in folder: String) async throws {
     do {
-      try await Terminal.following("Writing the database anew", .bytes) { meter in
+      try await Terminal.following("Rewriting the database", .bytes) { meter in
         let watch = ProgressWatch.time(meter)
         defer { watch.stop() }
         try StoreErasure.finish(folder: folder)
@@ -63,8 +63,8 @@ enum EraseCommand {
       let failure = Storage.failure(error, in: [folder])
       throw Failure(
         failure.code,
-        "the rows are erased, but their bytes may be left in the files: \(failure.message). "
-          + "To finish, use virga erase again with the same name")
+        "the data are erased, but traces may be left in the files: \(failure.message). "
+          + "To finish, run the same command again")
     }
     for file in ["virga.sqlite", "virga.sqlite-wal"] {
       guard let bytes = try? Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(file)"), options: .alwaysMapped) else {

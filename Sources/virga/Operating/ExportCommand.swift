@@ -12,11 +12,12 @@ enum ExportCommand {
   private static let spec = CommandSpec(
     name: "virga export",
     summary:
-      "Writes everything of one person into a new folder: export.json and the files of assets. The server may be running.",
+      "Writes all data of one person into a new folder: export.json and the files of assets. The server may be "
+      + "running.",
     operands: ["USER", "FOLDER"],
     options: [OperatorAccess.folderOption],
     notes: """
-      USER is an account or one of its users' record names (_…). virga import saves an export again.
+      USER is an account or one of its users' record names (_…). virga import saves an export.
 
       Exit codes: 0 done · 1 no such person · 64 wrong arguments · 65 damaged data · 73 a folder cannot be used
       """)
@@ -28,7 +29,7 @@ enum ExportCommand {
     let person = try Person(arguments.operands[0], in: folder)
     let target = arguments.operands[1]
     guard mkdir(target, 0o700) == 0, mkdir(target + "/assets", 0o700) == 0 else {
-      throw Failure(.unwritable, "\(target) exists or cannot be made")
+      throw Failure(.unwritable, "\(target) exists already or cannot be made")
     }
     // A copy of the database is read, so that all is of one moment and the server goes on.
     let copy = target + "/.copy"

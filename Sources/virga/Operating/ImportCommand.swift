@@ -7,15 +7,14 @@ import VirgaModel
 enum ImportCommand {
   private static let spec = CommandSpec(
     name: "virga import",
-    summary: "Saves the records, assets and subscriptions of an export, over what is there.",
+    summary: "Saves the records, assets and subscriptions of an export. Existing records are overwritten.",
     operands: ["FOLDER"],
-    options: [.init(name: "--user", value: "USER", help: "The account that they are saved for.")]
+    options: [.init(name: "--user", value: "USER", help: "The account to save them for.")]
       + OperatorAccess.options,
     notes: """
-      For the account of the export, its keys of encrypted values come back with them, and the account and its devices as well
-      where they are not there any more. For another account, records are left out and named that hold values which a device
-      encrypted: nobody there could read them. Shares are left out and named too: share again what is to be shared. What
-      cannot be saved is named as well, and all else is saved.
+      For the account of the export, the keys for encrypted values come back. If the account is gone, it comes back with its
+      devices. For another account, records with values that a device encrypted are left out and named, because nobody there
+      could read them. Shares are also left out and named: share again. What cannot be saved is named. Everything else is saved.
 
       \(OperatorAccess.notes)
       """)
@@ -51,18 +50,18 @@ enum ImportCommand {
     Terminal.print("Imported \(report.count) records.")
     if !report.omissions.isEmpty {
       Terminal.complain(
-        "Not imported, since it cannot be another's: share again what is to be shared.\n"
+        "Not imported, because they belong to the old zone or user; share again:\n"
           + report.omissions.map { "  \($0)" }.joined(separator: "\n"))
     }
     if !report.unreadable.isEmpty {
-      let way = isOwn ? "" : " Import them for the account that they are of: --user \(account)."
+      let way = isOwn ? "" : " Import them for their own account: --user \(account)."
       Terminal.complain(
-        "Not imported, since no device of the account has the key of the values that a device encrypted in them.\(way)\n"
+        "Not imported, because no device of this account has the key for their encrypted values.\(way)\n"
           + report.unreadable.map { "  \($0)" }.joined(separator: "\n"))
     }
     guard report.failures.isEmpty else {
       throw Failure(
-        .failed, "not all could be imported:\n" + report.failures.map { "  \($0)" }.joined(separator: "\n"))
+        .failed, "some could not be imported:\n" + report.failures.map { "  \($0)" }.joined(separator: "\n"))
     }
   }
 
@@ -84,7 +83,7 @@ enum ImportCommand {
       throw Failure(.damaged, "\(path) is not JSON")
     }
     guard let export = object as? [String: Any], export["format"] as? String == ExportCommand.format else {
-      throw Failure(.damaged, "\(path) is no export that this version knows")
+      throw Failure(.damaged, "\(path) is not an export that this version can read")
     }
     return export
   }
@@ -304,7 +303,7 @@ enum ImportCommand {
       ]
       let answer = try await call("assets/upload", ["zoneID": ["zoneName": zone], "tokens": [token]])
       guard let url = (answer["tokens"] as? [[String: Any]])?.first?["url"] as? String else {
-        throw Failure(.failed, "the server takes no asset")
+        throw Failure(.failed, "the server does not accept assets")
       }
       let receipt = try ProtocolJSON.object(try await access.upload(path, to: url))
       return receipt["singleFile"] as? [String: Any] ?? receipt

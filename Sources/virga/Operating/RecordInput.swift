@@ -33,7 +33,7 @@ struct RecordInput {
       throw Failure(.damaged, "\(place) is not JSON: \(error)")
     }
     guard let record = value as? [String: Any] else {
-      throw Failure(.damaged, "\(place) is JSON, but not the object of one record")
+      throw Failure(.damaged, "\(place) is JSON, but not an object with one record")
     }
     return record
   }
@@ -53,7 +53,7 @@ struct RecordNames {
       return
     }
     guard arguments.operands.isEmpty else {
-      throw .usage(arguments.spec.name, "--file and NAME exclude each other")
+      throw .usage(arguments.spec.name, "use either --file or NAME")
     }
     let input = try RecordInput(path: path)
     var found: [String] = []

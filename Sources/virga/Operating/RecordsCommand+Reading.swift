@@ -27,7 +27,7 @@ extension RecordsCommand {
   }
 
   static func sayMore(_ limit: Int) {
-    Terminal.complain("virga: there are more than these \(limit); a higher --limit, or none, prints them")
+    Terminal.complain("virga: there are more than these \(limit); to print them, give a higher --limit or none")
   }
 
   static func changes(_ place: RecordsPlace) async throws {
@@ -88,7 +88,7 @@ extension RecordsCommand {
     let limit = try limit(of: arguments)
     let filters = try arguments.values("--filter").map { text in
       guard let filter = (try? ProtocolJSON.value(Array(text.utf8))) as? [String: Any] else {
-        throw Failure.usage(query.name, "--filter is a JSON object with comparator, fieldName and fieldValue")
+        throw Failure.usage(query.name, "--filter must be a JSON object with comparator, fieldName and fieldValue")
       }
       return filter
     }

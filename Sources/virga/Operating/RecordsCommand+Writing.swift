@@ -9,7 +9,7 @@ extension RecordsCommand {
     init(_ arguments: Arguments) throws(Failure) {
       let given = ["--if-tag", "--if-unchanged", "--if-new"].filter(arguments.has)
       guard given.count < 2 else {
-        throw .usage(arguments.spec.name, "\(given[0]) and \(given[1]) exclude each other")
+        throw .usage(arguments.spec.name, "use either \(given[0]) or \(given[1])")
       }
       switch given.first {
       case "--if-tag": self = .tag(arguments.value("--if-tag") ?? "")
@@ -38,7 +38,7 @@ extension RecordsCommand {
     let condition = try Condition(place.arguments)
     let input = try RecordInput(path: place.arguments.value("--file") ?? "-")
     if case .tag = condition, input.records.count != 1 {
-      throw Failure.usage(put.name, "--if-tag is for one record; --if-unchanged takes the tag of each")
+      throw Failure.usage(put.name, "--if-tag works for one record only; for several, use --if-unchanged")
     }
     let records = try await checked(input, place)
     if case .ownTag = condition {
@@ -92,7 +92,8 @@ extension RecordsCommand {
         throw Failure(.damaged, "\(name): a record has no key \(unknown.joined(separator: ", "))")
       }
       guard record["fields"] is [String: Any] else {
-        throw Failure(.damaged, "\(name): fields is missing or no object; a record without any has \"fields\":{}")
+        throw Failure(
+          .damaged, "\(name): fields is missing or not an object; for a record without fields write \"fields\":{}")
       }
     }
     return input.records
@@ -102,7 +103,8 @@ extension RecordsCommand {
     let input = try RecordNames(place.arguments)
     let names = input.names
     if input.isFromStandardInput, !place.arguments.has("--yes") {
-      throw Failure.usage(delete.name, "with names from standard input --yes is needed, as nobody can be asked")
+      throw Failure.usage(
+        delete.name, "names from standard input need --yes, because the question cannot be answered there")
     }
     let what = names.count == 1 ? "record \(names[0])" : "\(names.count) records"
     try place.arguments.confirm("Delete \(what) of zone \(place.zoneName)?", "nothing was deleted")
@@ -127,7 +129,7 @@ extension RecordsCommand {
     let older = versions.dropFirst().first { tag == nil || $0["recordChangeTag"] as? String == tag }
     guard let version = older else {
       throw Failure(
-        .failed, tag.map { "\(name) has no earlier version \($0)" } ?? "\(name) has no earlier version that is kept")
+        .failed, tag.map { "\(name) has no earlier version \($0)" } ?? "no earlier version of \(name) is kept")
     }
     let operation = ["operationType": "forceReplace", "record": RecordJSON.change(of: version)] as [String: Any]
     place.show(try await place.call("records/modify", ["operations": [operation]]))

@@ -7,7 +7,7 @@ enum RecordsCommand {
 
   static let zone = Option(name: "--zone", value: "NAME", help: "The zone. Default: _defaultZone.")
   static let json = Option(name: "--json", value: nil, help: "Print each record as JSON on one line.")
-  static let limit = Option(name: "--limit", value: "N", help: "At most so many. Default: all.")
+  static let limit = Option(name: "--limit", value: "N", help: "At most this many. Default: all.")
 
   private static func spec(
     _ name: String, _ summary: String, operands: [CommandSpec.Operand] = [], _ options: [Option] = [],
@@ -21,55 +21,55 @@ enum RecordsCommand {
 
   /// What `get` and `delete` say of their input.
   private static let names = Option(
-    name: "--file", value: "FILE", help: "Take the names from JSON lines with a recordName each; - is standard input.")
-  private static let namesNotes = "What the other commands print with --json is such a file."
+    name: "--file", value: "FILE", help: "Read the names from JSON lines with recordName; - is standard input.")
+  private static let namesNotes = "The other commands print such lines with --json."
 
   static let get = spec("get", "Prints records.", operands: ["[NAME…]"], [names], notes: namesNotes)
   static let query = spec(
-    "query", "Prints records of a type, by the indexes that its schema declares.",
+    "query", "Prints records of a type. Uses the indexes that the schema declares.",
     [
       Option(name: "--type", value: "TYPE", help: "The record type."),
       Option(
-        name: "--filter", value: "JSON", help: "A filter as the web service takes it; may be repeated.",
+        name: "--filter", value: "JSON", help: "A filter in the form of the web service; may be repeated.",
         isRepeatable: true),
       Option(name: "--sort", value: "FIELD", help: "Sorts by a field; -FIELD sorts descending."),
       limit,
     ])
   static let list = spec(
-    "list", "Lists all records of a zone, in the order in which they changed. It needs no index.",
-    [Option(name: "--type", value: "TYPE", help: "Only those of this type."), limit])
+    "list", "Lists all records of a zone in the order of their last change. Needs no index.",
+    [Option(name: "--type", value: "TYPE", help: "Only records of this type."), limit])
   static let changes = spec(
-    "changes", "Prints what changed in a zone since a change token, and the token to go on from.",
+    "changes", "Prints what changed in a zone since a change token, and the token for the next call.",
     [
       Option(name: "--since", value: "TOKEN", help: "Where the last call stopped. Default: from the beginning."), limit,
     ],
     notes: """
-      A default zone and a public database have no change feed. With --json the last line holds the token as syncToken, and
-      each line before it is a record or, with "deleted":true, the name of one that was deleted.
+      The default zone and the public database have no change feed. With --json, each line is a record, or a name with
+      "deleted":true. The last line has the token as syncToken.
       """)
   static let put = spec(
-    "put", "Saves records over whatever is there; their JSON (recordName, recordType, fields) comes from a file.",
+    "put", "Saves records from JSON (recordName, recordType, fields). Existing records are overwritten.",
     [
       Option(
-        name: "--file", value: "FILE", help: "One record, or one on each line; - is standard input. Default: -."),
+        name: "--file", value: "FILE", help: "The JSON: one record, or one a line; - is standard input. Default: -."),
       Option(
         name: "--if-tag", value: "TAG",
-        help: "Save only if the record on the server has this change tag; for one record."
+        help: "Save only if the record on the server has this change tag. For one record."
       ),
       Option(
         name: "--if-unchanged", value: nil,
-        help: "Save only if each record on the server has the recordChangeTag that its JSON has."),
-      Option(name: "--if-new", value: nil, help: "Save only what is not there yet."),
+        help: "Save only if each record on the server has the recordChangeTag in its JSON."),
+      Option(name: "--if-new", value: nil, help: "Save only records that do not exist yet."),
     ],
-    notes: "What cannot be saved is named, and all else is saved.")
+    notes: "If a record cannot be saved, the command names it and saves the others.")
   static let delete = spec(
-    "delete", "Deletes records; their versions are kept for a while.", operands: ["[NAME…]"], [names, .yes],
+    "delete", "Deletes records. Their versions are kept for up to 30 days.", operands: ["[NAME…]"], [names, .yes],
     notes: namesNotes)
   static let history = spec(
-    "history", "Prints the versions of a record that are still kept, newest first.", operands: ["NAME"])
+    "history", "Prints the versions of a record that the server still keeps, newest first.", operands: ["NAME"])
   static let restore = spec(
     "restore", "Saves an earlier version of a record as its newest.", operands: ["NAME"],
-    [Option(name: "--tag", value: "TAG", help: "The version's change tag. Default: the newest one that was replaced.")])
+    [Option(name: "--tag", value: "TAG", help: "The version's change tag. Default: the newest earlier version.")])
 
   static let commands = [
     command(list, list), command(query, query), command(get, get), command(changes, changes), command(put, put),
@@ -91,7 +91,7 @@ enum RecordsCommand {
   static func limit(of arguments: Arguments) throws(Failure) -> Int {
     guard let text = arguments.value("--limit") else { return .max }
     guard let limit = Int(text), limit > 0 else {
-      throw .usage(arguments.spec.name, "--limit is a number above 0, not \(text)")
+      throw .usage(arguments.spec.name, "--limit must be a number above 0, not \(text)")
     }
     return limit
   }

@@ -80,11 +80,11 @@ struct RecordsPlace: Sendable {
         try await send(
           "POST", "operate", [(name: "operation", value: "changes/zone")], ProtocolJSON.bytes(["zones": [zone]])))
       guard let page = (answer["zones"] as? [[String: Any]])?.first else {
-        throw Failure(.unavailable, "the answer is not one of a Virga server")
+        throw Failure(.unavailable, "the answer does not come from a Virga server")
       }
       try namingZone { if page["serverErrorCode"] != nil { throw Failure(.failed, "\(page["reason"] ?? "")") } }
       guard let next = page["syncToken"] as? String else {
-        throw Failure(.unavailable, "the answer is not one of a Virga server")
+        throw Failure(.unavailable, "the answer does not come from a Virga server")
       }
       token = next
       guard try body(page["records"] as? [[String: Any]] ?? [], next), page["moreComing"] as? Bool == true else {

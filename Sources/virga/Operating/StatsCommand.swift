@@ -7,7 +7,8 @@ enum StatsCommand {
   private static let spec = CommandSpec(
     name: "virga stats",
     summary:
-      "Shows records and bytes by user, zone and type. A server may be running. All lines add up to the store's size.",
+      "Shows records and bytes by user, zone and type. The lines add up to the size of the store. The server may be "
+      + "running.",
     options: [
       OperatorAccess.folderOption,
       .init(name: "--json", value: nil, help: "Print JSON on one line."),
@@ -42,7 +43,7 @@ enum StatsCommand {
     }
     rest("accounts, schemas, subscriptions", report.otherBytes)
     rest("free", report.freeBytes)
-    rest("unclaimed assets", 0, report.unclaimedAssets, report.unclaimedAssetBytes)
+    rest("assets without a record", 0, report.unclaimedAssets, report.unclaimedAssetBytes)
     let assets = report.lines.reduce(report.unclaimedAssets) { $0 + $1.assets }
     rest("all", report.databaseBytes, assets, report.assetBytes)
     let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }

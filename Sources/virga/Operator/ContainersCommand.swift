@@ -4,7 +4,7 @@ import VirgaCommandLine
 /// `virga containers …`: what a server serves.
 enum ContainersCommand {
   private static let list = OperatorCommand.spec(
-    "containers list", "Lists the containers of which the server has data, API tokens or keys.")
+    "containers list", "Lists the containers with data, API tokens or keys on the server.")
 
   static let commands = [OperatorCommand.command(list, list)]
 

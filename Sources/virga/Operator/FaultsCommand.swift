@@ -5,11 +5,11 @@ import VirgaCommandLine
 /// `virga faults …`: what goes wrong on purpose on a server.
 enum FaultsCommand {
   private static let notes = """
-    Faults happen in the development environment only, and last until they are replaced, cleared, or the server stops. What
-    a plan may say stands in docs/faults.md.
+    Faults happen only in the development environment. They last until you replace or clear them, or the server stops.
+    docs/faults.md describes the plan.
 
-    The server is asked as its operator: with the token in $VIRGA_OPERATOR_TOKEN, or with the one that virga finds by itself
-    for a server of the same user on this machine.
+    Only the operator may do this. virga finds the operator's token by itself if the server runs on this machine as the same
+    user. Otherwise put it into $VIRGA_OPERATOR_TOKEN.
 
     Exit codes: 0 done · 1 the plan is refused · 64 wrong arguments · 66 file cannot be read · 69 server not reached ·
     77 not the operator · 78 the home's files cannot be used
@@ -20,10 +20,10 @@ enum FaultsCommand {
       name: "virga faults \(name)", summary: summary, operands: operands, options: OperatorClient.options, notes: notes)
   }
 
-  private static let show = spec("show", "Shows the faults and how often each was met, as JSON.")
+  private static let show = spec("show", "Shows the faults and how often each has happened, as JSON.")
   private static let set = spec(
-    "set", "Puts a plan of faults in the place of the one before; - is standard input.", operands: ["FILE"])
-  private static let clear = spec("clear", "Takes the plan away.")
+    "set", "Sets a plan of faults, in place of the old one; - is standard input.", operands: ["FILE"])
+  private static let clear = spec("clear", "Removes the plan.")
 
   static let commands = [
     Command(show) { try await send("GET", $0) },

@@ -6,25 +6,25 @@ import VirgaModel
 /// `virga keys …`: the keys with which programs sign their requests.
 enum KeysCommand {
   private static let list = OperatorCommand.spec(
-    "keys list", "Lists the server-to-server keys and the users that they are.",
-    options: [.init(name: "--container", value: "ID", help: "Only those of this container.")])
+    "keys list", "Lists the server-to-server keys and their users.",
+    options: [.init(name: "--container", value: "ID", help: "Only keys of this container.")])
   private static let add = OperatorCommand.spec(
     "keys add", "Registers a public key for a container's public database in one environment, and prints its key ID.",
     operands: ["PEM-FILE"],
     options: [
       DatabaseChoice.container,
       OperatorCommand.environment,
-      .init(name: "--name", value: "NAME", help: "What it is for. Default: the file's name."),
+      .init(name: "--name", value: "NAME", help: "A name for the key. Default: the file's name."),
     ],
     notes: """
-      A key pair is made by
+      To make a key pair:
         openssl ecparam -name prime256v1 -genkey -noout -out key.pem
         openssl ec -in key.pem -pubout -out public.pem
-      and only public.pem is given to the server.
+      Give only public.pem to the server.
       """)
   private static let remove = OperatorCommand.spec(
-    "keys remove", "Ends a key, at once.", operands: ["KEY-ID"], options: [.yes],
-    notes: "KEY-ID may be the beginning of one, if no other begins so.")
+    "keys remove", "Removes a key. It stops working at once.", operands: ["KEY-ID"], options: [.yes],
+    notes: "KEY-ID may be the beginning of an identifier if only one begins so.")
 
   static let commands = [
     OperatorCommand.command(list, list),
@@ -74,7 +74,7 @@ enum KeysCommand {
     let id = try arguments.identifier(
       arguments.operands[0], among: keys.map(\.id), of: "key", listing: "virga keys list")
     let key = keys.first { $0.id == id }
-    try arguments.confirm("End key '\(key?.name ?? id)' of \(key?.container.rawValue ?? "")?", "nothing was removed")
+    try arguments.confirm("Remove key '\(key?.name ?? id)' of \(key?.container.rawValue ?? "")?", "nothing was removed")
     let _: OperatorMessages.Done = try await client.post("keys/remove", OperatorMessages.Identified(id: id))
     if arguments.has("--json") { return try Terminal.print(json: OperatorMessages.Done()) }
     Terminal.print("Removed.")

@@ -19,7 +19,8 @@ struct OperatorAccess: Sendable {
 
   static let dataOption = CommandSpec.Option(
     name: "--data", value: "DIR",
-    help: "The server's data folder: a server that uses it is asked with its own key; without one it is opened here.\n"
+    help:
+      "The server's data folder. If a server uses it, the command asks that server; else it opens the folder itself.\n"
       + "Default: $VIRGA_DATA, unless --endpoint is given.", variable: "VIRGA_DATA")
   /// The same for commands that need the folder itself.
   static let folderOption = CommandSpec.Option(
@@ -27,8 +28,8 @@ struct OperatorAccess: Sendable {
     variable: "VIRGA_DATA")
   static let options = [dataOption] + OperatorClient.options
   static let notes = """
-    On the server's machine --data is enough; without it a server that the same user runs at --endpoint is found by itself.
-    Any other server is asked with the token in $VIRGA_OPERATOR_TOKEN.
+    On the server's machine, --data is enough. Without --data, virga finds a server at --endpoint that the same user runs. For
+    any other server, put the operator's token into $VIRGA_OPERATOR_TOKEN.
 
     Exit codes: 0 done · 1 refused or not found · 64 wrong arguments · 65 damaged data · 66 file cannot be read ·
     69 server not reached · 73 folder cannot be used · 74 the disk is full · 76 data of a newer version ·
@@ -58,7 +59,7 @@ struct OperatorAccess: Sendable {
   static func checkFolder(_ path: String) throws(Failure) {
     TemporaryFiles.use(path)
     guard try isThere(path + "/virga.sqlite") else {
-      throw Failure(.unwritable, "there is no data of a server in \(path)")
+      throw Failure(.unwritable, "\(path) has no server's data")
     }
     var status = stat()
     guard stat(path + "/virga.sqlite", &status) != 0 || status.st_size > 0 else {
@@ -100,7 +101,7 @@ struct OperatorAccess: Sendable {
   /// not, and asks it where it answered before.
   func upload(_ path: String, to url: String) async throws -> [UInt8] {
     guard let place = url.range(of: "/assets/1/") else {
-      throw Failure(.unavailable, "\(url) is no place for an asset")
+      throw Failure(.unavailable, "\(url) is not an address for an asset")
     }
     let target = String(url[place.lowerBound...])
     let answer: (status: Int, body: [UInt8])
@@ -119,7 +120,7 @@ struct OperatorAccess: Sendable {
     let response: HTTPResponse
     switch front.bodyPlan(for: head) {
     case .refuse(let refusal): response = refusal
-    case .buffer, .bufferOnceAdmitted: throw Failure(.internalError, "\(target) takes no file")
+    case .buffer, .bufferOnceAdmitted: throw Failure(.internalError, "\(target) does not accept files")
     case .stream(let directory, _):
       // The server moves what it is given.
       let copy = "\(directory)/upload-\(UUID().uuidString)"
@@ -175,7 +176,7 @@ struct DatabaseChoice {
     CommandSpec.Option(
       name: "--database", value: "NAME", help: "private or public. Default: private.",
       values: .words(["private", "public"])),
-    CommandSpec.Option(name: "--user", value: "USER", help: "Whose: a user's record name (_…) or an account's."),
+    CommandSpec.Option(name: "--user", value: "USER", help: "The user: a record name (_…) or the name of an account."),
   ]
 
   let query: [(name: String, value: String)]
@@ -188,7 +189,7 @@ struct DatabaseChoice {
     let environment: VirgaModel.Environment? = try arguments.choice("--environment")
     let database = arguments.value("--database") ?? "private"
     guard ["private", "public"].contains(database) else {
-      throw .usage(arguments.spec.name, "--database is private or public, not \(database)")
+      throw .usage(arguments.spec.name, "--database must be private or public, not \(database)")
     }
     isPublic = database == "public"
     let user = arguments.value("--user")

@@ -77,8 +77,9 @@ struct OperatorClient: Sendable {
       _ = try await Self.identity(at: endpoint, nonce: Hex.encode(SystemRandom.bytes(16)))
       throw Failure(
         .noPermission,
-        "no server of this user is known at \(endpoint): give --data with the server's folder on its own machine, or its "
-          + "operator's token in $\(Self.tokenVariable)")
+        "there is no server of this user at \(endpoint); on the server's machine give --data and its folder, or put "
+          + "its "
+          + "operator's token into $\(Self.tokenVariable)")
     }
     try await Self.check(server.endpoint, isServerOf: folder, secrets)
     return Place(endpoint: server.endpoint, token: secrets.operatorToken)
@@ -90,7 +91,7 @@ struct OperatorClient: Sendable {
       secrets.verifies(identity.proof, of: nonce, for: .identity)
     else {
       throw Failure(
-        .unavailable, "what answers at \(endpoint) is not the server that uses \(folder); name its --endpoint")
+        .unavailable, "the server at \(endpoint) is not the one that uses \(folder); give the right --endpoint")
     }
   }
 
@@ -142,7 +143,7 @@ struct OperatorClient: Sendable {
 
   private func failure(_ status: Int, _ body: [UInt8]) -> Failure {
     guard ServiceError.isOne(body) else {
-      return Failure(.unavailable, "what answers at \(endpoint) is not a Virga server of this version")
+      return Failure(.unavailable, "the answer from \(endpoint) does not come from a Virga server of this version")
     }
     let error = ServiceError(decoding: body, status: status)
     switch status {

@@ -8,7 +8,7 @@ enum OperatorCommand {
   /// Of what belongs to one environment.
   static let environment = CommandSpec.Option(
     name: "--environment", value: "NAME",
-    help: "The environment that it reaches: development or production. Default: development.")
+    help: "The environment: development or production. Default: development.")
 
   /// What lists show of tokens and keys that are older than that rule.
   static let bothEnvironments = "both"
@@ -58,7 +58,7 @@ extension OperatorAccess {
 
   private func decoded<Answer: Decodable>(_ bytes: [UInt8]) throws -> Answer {
     do { return try JSONDecoder().decode(Answer.self, from: Data(bytes)) } catch {
-      throw Failure(.unavailable, "what answers is not a Virga server of this version")
+      throw Failure(.unavailable, "the answer does not come from a Virga server of this version")
     }
   }
 }

@@ -6,11 +6,11 @@ import VirgaCommandLine
 enum OperatorTokenCommand {
   private static let token = CommandSpec(
     name: "virga operator token",
-    summary: "Prints the operator's token of a server on this machine: the one that the key in its data folder makes.",
+    summary: "Prints the operator's token of a server on this machine.",
     options: OperatorAccess.options,
     notes: """
-      It goes into the header X-Virga-Operator, or for /metrics after "Bearer " into Authorization. Who has it may read and
-      change everything on the server: keep it as safe as the data folder.
+      The token is made from the key in the data folder. Send it in the header X-Virga-Operator, or for /metrics as
+      Authorization: Bearer TOKEN. It allows reading and changing everything on the server: keep it as safe as the folder.
 
       \(OperatorAccess.notes)
       """)

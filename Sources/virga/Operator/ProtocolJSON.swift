@@ -38,7 +38,7 @@ enum ProtocolJSON {
 
   static func object(_ bytes: [UInt8]) throws(Failure) -> [String: Any] {
     guard let object = (try? value(bytes)) as? [String: Any] else {
-      throw Failure(.unavailable, "the answer is not one of a Virga server")
+      throw Failure(.unavailable, "the answer does not come from a Virga server")
     }
     return object
   }

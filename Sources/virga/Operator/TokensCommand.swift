@@ -6,26 +6,26 @@ import VirgaModel
 /// `virga tokens …`: the API tokens of a server's containers.
 enum TokensCommand {
   private static let list = OperatorCommand.spec(
-    "tokens list", "Lists the API tokens; what they say is never shown again.",
-    options: [.init(name: "--container", value: "ID", help: "Only those of this container.")])
+    "tokens list", "Lists the API tokens, without the tokens themselves.",
+    options: [.init(name: "--container", value: "ID", help: "Only tokens of this container.")])
   private static let create = OperatorCommand.spec(
-    "tokens create", "Makes an API token for a container in one environment, and prints it this once.",
+    "tokens create", "Makes an API token for a container in one environment. The token is shown only once.",
     options: [
       DatabaseChoice.container,
       OperatorCommand.environment,
-      .init(name: "--name", value: "NAME", help: "What it is for."),
+      .init(name: "--name", value: "NAME", help: "A name for the token."),
       .init(
         name: "--origin", value: "ORIGIN",
-        help: "Pages of this origin may use it, such as https://app.example; may be repeated.\nDefault: any.",
+        help: "Allow pages of this origin, such as https://app.example; may be repeated.\nDefault: any.",
         isRepeatable: true),
       .init(
         name: "--callback", value: "URL",
         help: "Where the sign-in page sends the browser with its token: an https address, or one that begins\n"
-          + "with cloudkit-CONTAINER:// for a native app. Default: it posts the token to the page that opened it."),
+          + "with cloudkit-CONTAINER:// for a native app. Default: the page posts the token to its opener."),
     ])
   private static let revoke = OperatorCommand.spec(
-    "tokens revoke", "Ends an API token, and the sign-ins that were made with it, at once.", operands: ["ID"],
-    options: [.yes], notes: "ID may be the beginning of one, if no other begins so.")
+    "tokens revoke", "Revokes an API token and the sign-ins made with it. They stop working at once.", operands: ["ID"],
+    options: [.yes], notes: "ID may be the beginning of an identifier if only one begins so.")
 
   static let commands = [
     OperatorCommand.command(list, list),
@@ -72,7 +72,7 @@ enum TokensCommand {
       arguments.operands[0], among: tokens.map(\.id), of: "API token", listing: "virga tokens list")
     let token = tokens.first { $0.id == id }
     try arguments.confirm(
-      "End API token '\(token?.name ?? id)' of \(token?.container.rawValue ?? "") and its sign-ins?",
+      "Revoke API token '\(token?.name ?? id)' of \(token?.container.rawValue ?? "") and its sign-ins?",
       "nothing was revoked")
     let _: OperatorMessages.Done = try await client.post("tokens/revoke", OperatorMessages.Identified(id: id))
     if arguments.has("--json") { return try Terminal.print(json: OperatorMessages.Done()) }

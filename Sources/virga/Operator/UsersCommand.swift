@@ -6,13 +6,13 @@ import VirgaModel
 /// `virga users …`: the accounts of a server, and the roles that users have.
 enum UsersCommand {
   private static let list = OperatorCommand.spec(
-    "users list", "Lists the accounts with their devices, and who they are in the containers where they have data.",
+    "users list", "Lists the accounts, their devices, and their user names in each container where they have data.",
     options: [
-      .init(name: "--container", value: "ID", help: "Who they are in this container, with data or without.")
+      .init(name: "--container", value: "ID", help: "Show user names in this container, with or without data.")
     ])
 
   private static let roles = OperatorCommand.spec(
-    "users roles", "Shows the roles of a container's own that a user has, or gives other ones.", operands: ["USER"],
+    "users roles", "Shows a user's roles in a container, or sets them.", operands: ["USER"],
     options: [
       DatabaseChoice.container,
       .init(
@@ -20,11 +20,11 @@ enum UsersCommand {
         values: .words(["development", "production"])),
       .init(
         name: "--set", value: "ROLES",
-        help: "Give these roles, with commas between them, and take all others; 'none' takes all."),
+        help: "The user's roles, with commas between them; 'none' removes all."),
     ],
     notes: """
-      USER is an account or a user's record name (_…). A role is one that the container's schema creates (CREATE ROLE), and
-      counts in the public database.
+      USER is an account or a user's record name (_…). The container's schema creates roles (CREATE ROLE). They count in the
+      public database.
       """)
 
   static let commands = [

@@ -16,8 +16,8 @@ enum SchemaCommand {
   private static let json = Option(name: "--json", value: nil, help: "Print the report as JSON, on one line.")
 
   private static let exitCodes = """
-    The server is asked as its operator: with the token in $VIRGA_OPERATOR_TOKEN, or with the one that virga finds by itself
-    for a server of the same user on this machine.
+    Only the operator may do this. virga finds the operator's token by itself if the server runs on this machine as the same
+    user. Otherwise put it into $VIRGA_OPERATOR_TOKEN.
 
     Exit codes: 0 done, valid, the same · 1 refused, not valid, different · 64 wrong arguments · 65 not a text ·
     66 file cannot be read · 69 server not reached · 73 file cannot be written · 77 not the operator
@@ -30,28 +30,28 @@ enum SchemaCommand {
 
   private static let export = spec(
     "export", "Prints a container's schema.",
-    [container, environment, Option(name: "--file", value: "FILE", help: "Write it there instead.")])
+    [container, environment, Option(name: "--file", value: "FILE", help: "Write it to this file.")])
   private static let importing = spec(
     "import",
-    "Makes a file development's schema. What development has more is removed with its data; a file that lacks or changes\n"
-      + "what production has is refused.",
+    "Replaces development's schema with a file. What the file does not have is removed with its data.\n"
+      + "A file that lacks or changes something of production is refused.",
     [container, file, .yes, json])
   private static let validate = spec(
     "validate",
-    "Checks a file: alone, or with --container also against production, which refuses what would lose data.",
+    "Checks a file. With --container, also checks that production would lose no data.",
     [file, Option(name: "--container", value: "ID", help: "The container."), json])
   private static let diff = spec(
     "diff",
-    "Shows what differs: from production to development; with one --file from an environment to the file;\n"
-      + "with two from the first to the second, without a server.",
+    "Shows differences: from production to development; with one --file, from an environment to the file;\n"
+      + "with two, from the first file to the second, without a server.",
     [
       container, environment, Option(name: "--file", value: "FILE", help: "A schema's text.", isRepeatable: true), json,
     ])
   private static let deploy = spec(
-    "deploy", "Brings development's schema to production, which only takes what is added. Data stay where they are.",
+    "deploy", "Deploys development's schema to production. A deploy can only add. Data are not copied.",
     [container, .yes, json])
   private static let reset = spec(
-    "reset", "Makes development's schema like production's and deletes all of development's data.",
+    "reset", "Makes development's schema equal to production's, and deletes all of development's data.",
     [container, .yes, json])
 
   static let commands = [
@@ -72,7 +72,7 @@ enum SchemaCommand {
 
   private static func validateSchema(_ arguments: Arguments) async throws {
     let file = try onlyFile(arguments)
-    if !arguments.has("--container") { try refuse(server, "without --container no server is asked", arguments) }
+    if !arguments.has("--container") { try refuse(server, "without --container the command asks no server", arguments) }
     let text = try file.text()
     var report = SchemaReport(changes: [], refusals: [])
     do throws(SchemaErrors) { _ = try Schema(text) } catch { report = SchemaReport(error) }
@@ -93,16 +93,16 @@ enum SchemaCommand {
     let text = try file.read().text
     let plan = try await schemas.report("POST", "validate", body: text)
     if !plan.isValid { try printReport(plan, arguments) }
-    try check(plan, arguments, "the import was refused: production keeps what it has")
+    try check(plan, arguments, "the import was refused, because production would lose something")
     let losses = plan.changes.filter(\.losesData)
     if !losses.isEmpty, !arguments.has("--yes") {
-      Terminal.complain("Development's data of these are lost:")
+      Terminal.complain("Development loses the data of these:")
       for change in losses { Terminal.complain(change.text) }
       try arguments.confirm("Import?", "nothing was imported")
     }
     let report = try await schemas.report("POST", "import", body: text)
     try printReport(report, arguments)
-    try check(report, arguments, "the import was refused: production keeps what it has")
+    try check(report, arguments, "the import was refused, because production would lose something")
     if !arguments.has("--json") {
       Terminal.print(report.changes.isEmpty ? "Development has this schema already." : "Imported into development.")
       if report.recordsChanged > 0 { Terminal.print("Records changed or deleted: \(report.recordsChanged)") }
@@ -111,9 +111,9 @@ enum SchemaCommand {
 
   private static func compareSchemas(_ arguments: Arguments) async throws {
     switch arguments.values("--file").count {
-    case 0: try refuse(["--environment"], "both environments are compared", arguments)
+    case 0: try refuse(["--environment"], "it compares both environments", arguments)
     case 2...:
-      try refuse(["--container", "--environment"] + server, "two files are compared without a server", arguments)
+      try refuse(["--container", "--environment"] + server, "it compares two files without a server", arguments)
     default: break
     }
     let files = try arguments.values("--file").map { try SchemaFile(path: $0).read() }
@@ -140,7 +140,7 @@ enum SchemaCommand {
 
   private static func deploySchema(_ arguments: Arguments) async throws {
     let schemas = try ContainerSchemas(arguments)
-    let refused = "the deploy was refused and production is as it was: it only takes what is added"
+    let refused = "the deploy was refused and production is unchanged: a deploy can only add"
     let plan = try await schemas.report("GET", "diff")
     try schemas.checkIsKnown(plan)
     if !plan.isValid || (!arguments.has("--yes") && !plan.changes.isEmpty) { try printReport(plan, arguments) }
@@ -149,7 +149,7 @@ enum SchemaCommand {
       try arguments.has("--json") ? Terminal.print(json: plan) : Terminal.print("Production has this schema already.")
       return
     }
-    try arguments.confirm("Deploy to production? What is added there stays for good.", "nothing was deployed")
+    try arguments.confirm("Deploy to production? Additions there are permanent.", "nothing was deployed")
     let report = try await schemas.report("POST", "deploy")
     if arguments.has("--yes") || !report.isValid { try printReport(report, arguments) }
     try check(report, arguments, refused)
@@ -160,7 +160,8 @@ enum SchemaCommand {
     let schemas = try ContainerSchemas(arguments)
     try schemas.checkIsKnown(try await schemas.report("GET", "diff"))
     try arguments.confirm(
-      "Delete all of development's data of \(schemas.container) and make its schema production's?", "nothing was reset")
+      "Delete all of development's data of \(schemas.container) and replace its schema with production's?",
+      "nothing was reset")
     let report = try await schemas.report("POST", "reset")
     try printReport(report, arguments)
     if !arguments.has("--json") {
@@ -187,7 +188,7 @@ enum SchemaCommand {
   /// - Throws: If an option was given that would change nothing.
   private static func refuse(_ options: [String], _ reason: String, _ arguments: Arguments) throws(Failure) {
     if let option = options.first(where: arguments.has) {
-      throw .usage(arguments.spec.name, "\(option) means nothing here: \(reason)")
+      throw .usage(arguments.spec.name, "\(option) has no effect here: \(reason)")
     }
   }
 
@@ -224,7 +225,7 @@ struct ContainerSchemas {
   }
 
   static func unknown(_ container: ContainerID) -> String {
-    "the server has nothing of container \(container); is the name right?"
+    "the server has nothing for container \(container); is the name right?"
   }
 
   func export(_ environment: VirgaModel.Environment) async throws -> String {
@@ -236,7 +237,7 @@ struct ContainerSchemas {
     let answer = try await client.send(
       method, "schema/\(call)", query: [(name: "container", value: container.rawValue)], body: Array(body.utf8))
     do { return try JSONDecoder().decode(SchemaReport.self, from: Data(answer)) } catch {
-      throw Failure(.unavailable, "\(client.endpoint) answered with something else; is it a server of this version?")
+      throw Failure(.unavailable, "\(client.endpoint) sent an unexpected answer; is it a Virga server of this version?")
     }
   }
 }

@@ -52,7 +52,7 @@ enum ServeCommand {
     let check = Task { await StartCheck(options, port: port)?.run(on: front, log: log) }
     defer { check.cancel() }
     let signal = await signals.first()
-    Terminal.complain("\(signal): finishing what is under way")
+    Terminal.complain("\(signal): finishing open requests")
     housekeeping.cancel()
     await server.stop(drain: drainTime)
     await housekeeping.value
@@ -97,7 +97,7 @@ enum ServeCommand {
   private static func loadFaults(_ path: String, into front: Front) throws(Failure) {
     let bytes: [UInt8]
     do { bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path))) } catch {
-      throw Failure(.badConfiguration, "the file of faults \(path) cannot be read")
+      throw Failure(.badConfiguration, "the fault plan \(path) cannot be read")
     }
     do throws(FaultPlan.Objection) { front.faults.set(try FaultPlan(json: bytes)) } catch {
       throw Failure(.badConfiguration, "\(path): \(error)")
@@ -108,9 +108,9 @@ enum ServeCommand {
     do throws(HTTPServerError) { return try server.start(host: options.host, port: options.port) } catch {
       switch error {
       case .addressInUse(let host, let port):
-        throw Failure(.unavailable, "port \(port) of \(host) is in use; another one: virga serve --port N")
+        throw Failure(.unavailable, "port \(port) of \(host) is in use; choose another one: virga serve --port N")
       case .permissionDenied(_, let port):
-        throw Failure(.noPermission, "port \(port) needs a privilege; ports from 1024 on do not")
+        throw Failure(.noPermission, "port \(port) needs a privilege; use a port from 1024 on")
       case .badHost(let host): throw Failure(.badHost, "\(host) is not an address of this machine")
       case .tooFewDescriptors(let limit):
         throw Failure(.internalError, "this process may open only \(limit) files; raise it with ulimit -n")

@@ -32,8 +32,8 @@ struct ServeGreeting {
 
   private var accounts: String {
     switch options.policy {
-    case .open: "open to everybody who reaches the address"
-    case .invite: "with a code only"
+    case .open: "open to everybody who can reach the address"
+    case .invite: "only with a code"
     case .closed: "none"
     }
   }
@@ -41,9 +41,9 @@ struct ServeGreeting {
   /// Who may do what only the operator may.
   private var operators: String {
     switch (isListed, options.data) {
-    case (true, _): "virga finds the token by itself for this user, on this machine"
+    case (true, _): "this user, on this machine (virga finds the token by itself)"
     case (false, .folder(let folder)): "virga … --data \(folder)"
-    case (false, .memory): "who has the token in $\(OperatorClient.tokenVariable)"
+    case (false, .memory): "with the token in $\(OperatorClient.tokenVariable)"
     }
   }
 
@@ -52,16 +52,16 @@ struct ServeGreeting {
     guard options.isPublic else {
       let open = options.policy == .open ? "make accounts and " : ""
       return [
-        "only this machine reaches the port. Behind a proxy that does not say so, strangers would \(open)share",
-        "one caller's limits: before you put a proxy in front, start with --base-url (docs/operating.md).",
+        "only this machine reaches the port. Before you put a proxy in front, start with --base-url",
+        "(docs/operating.md). Otherwise strangers could \(open)use up your limits.",
       ]
     }
     let rates =
       options.addressRate == nil ? "wrong codes of an address are" : "an address's requests and wrong codes are"
     return [
-      "a proxy on this machine sets X-Forwarded-For to the client's address, in the place of what the client sent.",
-      "One that does not: \(rates) counted for all clients together,",
-      "or as each client likes. Nobody is local here: each caller needs credentials.",
+      "a proxy on this machine sets X-Forwarded-For to the client's address, and drops what the client sent.",
+      "If it does not, \(rates) counted for all clients together,",
+      "or for any address that a client makes up. Every caller needs credentials, also on this machine.",
     ]
   }
 
@@ -76,7 +76,7 @@ struct ServeGreeting {
     case (.closed, .folder(let folder)):
       lines.append("virga users list --data \(folder)    (who has an account)")
     case (.closed, .memory):
-      lines.append("curl \(url)/healthz    (nobody has an account, and none can be made)")
+      lines.append("curl \(url)/healthz    (nobody has an account, and nobody can make one)")
     default:
       if firstCode == nil { lines.append("virga account show\(endpoint)") }
       lines.append("virga account token --container \(container)\(endpoint)")

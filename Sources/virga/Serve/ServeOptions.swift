@@ -40,15 +40,16 @@ struct ServeOptions: Sendable {
 
   static let spec = CommandSpec(
     name: "virga serve",
-    summary: "Runs the server until it gets SIGINT, SIGTERM or SIGHUP; then it finishes what is under way and exits 0.",
+    summary:
+      "Runs the server until it gets SIGINT, SIGTERM or SIGHUP. Then it finishes open requests and exits with 0.",
     options: [
-      .init(name: "--host", value: "HOST", help: "Address to listen on. Default: 127.0.0.1, this machine only."),
+      .init(name: "--host", value: "HOST", help: "Address to listen on. Default: 127.0.0.1, for this machine only."),
       .init(name: "--port", value: "N", help: "Port to listen on; 0 picks a free one. Default: 8787."),
       .init(
         name: "--data", value: "DIR",
-        help: "Folder of the data, made if missing. Default: $VIRGA_DATA, then ./virga-data.",
+        help: "Folder for the data, made if missing. Default: $VIRGA_DATA, then ./virga-data.",
         variable: "VIRGA_DATA"),
-      .init(name: "--ephemeral", value: nil, help: "Keep all data in memory; they are gone at the end."),
+      .init(name: "--ephemeral", value: nil, help: "Keep all data in memory. All data is lost when the server stops."),
       .init(
         name: "--container", value: "ID", help: "Serve this container; may be repeated. Default: any.",
         isRepeatable: true),
@@ -59,44 +60,47 @@ struct ServeOptions: Sendable {
         values: .words(EnrolmentPolicy.allCases.map(\.rawValue))),
       .init(
         name: "--base-url", value: "URL",
-        help: "Where clients reach the server, such as a proxy before it. The server answers to that name and to this\n"
-          + "machine's own, and to no other. Default: host and port."),
+        help:
+          "The address that clients use, such as that of a reverse proxy. The server answers only to this name and\n"
+          + "to the names of this machine. Default: host and port."),
       .init(
         name: "--faults", value: "FILE",
-        help: "Let things go wrong on purpose, in the development environment only; see docs/faults.md."),
+        help: "Make things go wrong on purpose, only in the development environment; see docs/faults.md."),
       .init(
         name: "--user-quota", value: "BYTES",
-        help: "The most that a user's private database may hold, records and assets. Default: no bound."),
+        help: "Limit for the records and assets of a user's private database. Default: none."),
       .init(
-        name: "--public-quota", value: "BYTES", help: "The same for a container's public database. Default: no bound."),
+        name: "--public-quota", value: "BYTES", help: "The same for a container's public database. Default: none."),
       .init(
         name: "--log", value: "FORMAT",
         help: "Write a line for each request to standard error: text (default) or json.",
         valueIfBare: "text", values: .words(EventLog.Format.allCases.map(\.rawValue))),
       .init(
         name: "--user-rate", value: "N[:BURST]",
-        help: "Requests a second of one user, and at once; more are told to wait. 'off' for no limit.\n"
+        help:
+          "Requests a second from one user, and at once. Beyond it, requests fail with a time to wait. 'off': no "
+          + "limit.\n"
           + "Default: off on a server for this machine only, else 50:500."),
       .init(
         name: "--address-rate", value: "N[:BURST]",
         help: "The same for one address. Default: off on a server for this machine only, else 200:2000."),
       .init(
         name: "--body-memory", value: "BYTES",
-        help: "Memory that large bodies under way may take, a quarter of it those of one address; more are told to\n"
-          + "come again. Default: 268435456, at least \(bodyMemoryBytesMin)."),
+        help:
+          "Memory for large bodies and unread answers; a quarter of it for one address. Beyond it, requests get 503\n"
+          + "with Retry-After. Default: 268435456, at least \(bodyMemoryBytesMin)."),
       .init(name: "--sign-in-minutes", value: "N", help: "How long a sign-in on a web page lasts. Default: 30."),
       .init(
         name: "--kept-sign-in-days", value: "N",
-        help: "The same where the user ticks 'keep me signed in'. Default: 14."),
+        help: "The same if the user ticks 'Keep me signed in'. Default: 14."),
     ],
     notes: """
-      TLS is left to a proxy before the server, which says for whom it asks in X-Forwarded-For: see docs/operating.md. Start
-      the server with --base-url before you put a proxy in front of it. Without it, and on a loopback address, the server is
-      for this machine only: it answers to localhost, 127.0.0.1 and [::1], and refuses what a proxy forwards.
+      Run a reverse proxy for TLS and HTTP/2. It must set X-Forwarded-For: see docs/operating.md. Start the server with
+      --base-url before you put a proxy in front of it. Without --base-url, on a loopback address, the server is for this
+      machine only: it answers to localhost, 127.0.0.1 and [::1], and refuses forwarded requests.
 
-      Schemas, faults, metrics and people's data are for who has the operator's token: the one that the key in the data folder
-      makes, which virga finds by itself on this machine, or one of your own in $VIRGA_OPERATOR_TOKEN, which the server
-      reads when it starts.
+      Schemas, faults, metrics and people's data need the operator's token. virga finds it by itself on this machine. You can
+      also choose a token: put it into $VIRGA_OPERATOR_TOKEN before the server starts.
 
       Exit codes:
          0  stopped by a signal
@@ -110,7 +114,7 @@ struct ServeOptions: Sendable {
         75  another server uses the data folder
         76  the data were written by a newer version
         77  the port needs a privilege, or the server's key is open to other users
-        78  the operator's token is too short, or the file of faults cannot be used
+        78  the operator's token is too short, or the fault plan cannot be used
       """)
 
   init(_ arguments: Arguments) throws(Failure) {
@@ -120,11 +124,11 @@ struct ServeOptions: Sendable {
       self.host = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
     }
     if let text = arguments.value("--port") {
-      guard let port = UInt16(text) else { throw .usage(name, "--port is a number from 0 to 65535, not \(text)") }
+      guard let port = UInt16(text) else { throw .usage(name, "--port must be a number from 0 to 65535, not \(text)") }
       self.port = port
     }
     if arguments.has("--ephemeral") {
-      if arguments.has("--data") { throw .usage(name, "--data and --ephemeral exclude each other") }
+      if arguments.has("--data") { throw .usage(name, "use either --data or --ephemeral") }
       data = .memory
     } else if let folder = arguments.value("--data") {
       data = .folder(folder)
@@ -135,7 +139,7 @@ struct ServeOptions: Sendable {
       userBytes: try Self.bytes("--user-quota", arguments), publicBytes: try Self.bytes("--public-quota", arguments))
     if let bytes = try Self.bytes("--body-memory", arguments) {
       guard bytes >= Int64(Self.bodyMemoryBytesMin) else {
-        throw .usage(name, "--body-memory is at least \(Self.bodyMemoryBytesMin) bytes")
+        throw .usage(name, "--body-memory must be at least \(Self.bodyMemoryBytesMin) bytes")
       }
       bodyMemoryBytes = Int(bytes)
     }
@@ -147,11 +151,13 @@ struct ServeOptions: Sendable {
     }
     if var url = arguments.value("--base-url") {
       guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
-        throw .usage(name, "--base-url begins with http:// or https://, not \(url)")
+        throw .usage(name, "--base-url must begin with http:// or https://, but is \(url)")
       }
       guard let parts = URLComponents(string: url, encodingInvalidCharacters: false), parts.host?.isEmpty == false,
         parts.query == nil, parts.fragment == nil, parts.user == nil
-      else { throw .usage(name, "--base-url is the address of a server, such as https://sync.example, not \(url)") }
+      else {
+        throw .usage(name, "--base-url must be the address of a server, such as https://sync.example, not \(url)")
+      }
       while url.hasSuffix("/") { url.removeLast() }
       baseURL = url
     }
@@ -166,7 +172,8 @@ struct ServeOptions: Sendable {
     guard let text = arguments.value(option) else { return usual }
     if text == "off" { return nil }
     guard let rate = Rate(text) else {
-      throw .usage(spec.name, "\(option) is N, N:BURST or off, with numbers from 1 to \(Limits.rateMax), not \(text)")
+      throw .usage(
+        spec.name, "\(option) must be N, N:BURST or off, with numbers from 1 to \(Limits.rateMax), not \(text)")
     }
     return rate
   }
@@ -174,7 +181,7 @@ struct ServeOptions: Sendable {
   private static func count(_ option: String, _ arguments: Arguments) throws(Failure) -> Int? {
     guard let text = arguments.value(option) else { return nil }
     guard let count = Int(text), (1...1_000_000).contains(count) else {
-      throw .usage(spec.name, "\(option) is a number from 1 to 1000000, not \(text)")
+      throw .usage(spec.name, "\(option) must be a number from 1 to 1000000, not \(text)")
     }
     return count
   }
@@ -182,7 +189,7 @@ struct ServeOptions: Sendable {
   private static func bytes(_ option: String, _ arguments: Arguments) throws(Failure) -> Int64? {
     guard let text = arguments.value(option) else { return nil }
     guard let bytes = Int64(text), bytes > 0 else {
-      throw .usage(spec.name, "\(option) is a number of bytes, not \(text)")
+      throw .usage(spec.name, "\(option) must be a number of bytes, not \(text)")
     }
     return bytes
   }

@@ -41,7 +41,7 @@ struct StartCheck: Sendable {
         return
       case .missed(let text):
         let isLast = number == Self.pauses.count - 1
-        if text != last { log.write(event: "\(text)\(isLast ? "" : "; it is tried again")") }
+        if text != last { log.write(event: "\(text)\(isLast ? "" : "; the server tries again")") }
         last = text
       }
     }
@@ -63,14 +63,14 @@ struct StartCheck: Sendable {
     let answer: TransportResponse
     do { answer = try await transport.send(request) } catch {
       return .missed(
-        "\(baseURL), where clients are to find this server, cannot be reached from here: \(Self.text(error))")
+        "\(baseURL), the address of this server for clients, cannot be reached from here: \(Self.text(error))")
     }
     guard let seen = front.accounts.seen(probe: nonce) else {
       let reason =
         ServiceError.isOne(answer.body)
         ? ": \(ServiceError(decoding: answer.body, status: answer.status).reason)" : ""
       return .missed(
-        "\(baseURL), where clients are to find this server, leads elsewhere (HTTP status \(answer.status))\(reason)")
+        "\(baseURL), the address of this server for clients, leads elsewhere (HTTP status \(answer.status))\(reason)")
     }
     return .reached(warning: warning(seen))
   }
@@ -81,17 +81,18 @@ struct StartCheck: Sendable {
       // Without a proxy it is this machine that says so, and nobody else is believed.
       if ownURLs.contains(baseURL) { return nil }
       return
-        "the proxy at \(baseURL) hands on what clients say in X-Forwarded-For: everybody chooses whose limits they use "
-        + "up. Let it set the field itself, as in docs/operating.md"
+        "the proxy at \(baseURL) passes on the X-Forwarded-For that clients send, so a client can use up the limits of "
+        + "others. Make the proxy set the field itself, as in docs/operating.md"
     }
     if seen.isPeerLoopback, !seen.isForwarded, !ownURLs.contains(baseURL) {
-      return "the proxy at \(baseURL) does not say for whom it asks: all clients share the limits of one. Let it set "
+      return
+        "the proxy at \(baseURL) does not pass on the client's address, so all clients share one limit. Make it set "
         + "X-Forwarded-For, as in docs/operating.md"
     }
     if !seen.isPeerLoopback, seen.isForwarded {
       return
-        "the proxy at \(baseURL) asks from another machine (\(seen.peer)), and is not believed for whom it asks: all "
-        + "clients share the limits of one. Put it on this machine, or a proxy of your own beside the server"
+        "the proxy at \(baseURL) is on another machine (\(seen.peer)), so the server ignores its X-Forwarded-For: all "
+        + "clients share one limit. Run the proxy on this machine, or add a second one here"
     }
     return nil
   }

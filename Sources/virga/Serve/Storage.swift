@@ -14,7 +14,7 @@ struct Storage: Sendable {
   private let database: SQLiteStore?
 
   /// What the server says of it when it starts.
-  var description: String { database == nil ? "in memory, gone when the server ends" : folder }
+  var description: String { database == nil ? "in memory; lost when the server stops" : folder }
 
   /// - Parameter isServing: Whether the store is opened for many writes, and not for a command or two.
   init(_ data: ServeOptions.Data, isServing: Bool = false) throws(Failure) {
@@ -60,7 +60,7 @@ struct Storage: Sendable {
       throw Failure(
         .damaged,
         "\(path) holds a server's \(ServerSecrets.fileName) but virga.sqlite is missing: put it back from a backup, "
-          + "or empty the folder to begin anew")
+          + "or empty the folder to start fresh")
     }
     let assets = files.enumerator(atPath: path + "/assets")
     while let name = assets?.nextObject() as? String {
@@ -70,8 +70,8 @@ struct Storage: Sendable {
       }
       throw Failure(
         .damaged,
-        "\(path) holds assets but virga.sqlite is missing: put it back from a backup, or empty the folder to begin "
-          + "anew")
+        "\(path) holds assets but virga.sqlite is missing: put it back from a backup, or empty the folder to "
+          + "start fresh")
     }
   }
 
@@ -90,7 +90,8 @@ struct Storage: Sendable {
     guard let found else {
       throw Failure(
         .damaged,
-        "\(folder) holds data but its \(ServerSecrets.fileName) is missing; put it back from a backup: without it nobody "
+        "\(folder) holds data but its \(ServerSecrets.fileName) is missing; put it back from a backup; without it, "
+          + "nobody "
           + "finds their data")
     }
     return found
@@ -101,14 +102,14 @@ struct Storage: Sendable {
     guard let database else { return [] }
     let counts = database.counts
     return [
-      .init("virga_store_reads_total", .counter, "Bodies that read.", counts.reads),
-      .init("virga_store_writes_total", .counter, "Bodies that wrote.", counts.writes),
+      .init("virga_store_reads_total", .counter, "Read transactions.", counts.reads),
+      .init("virga_store_writes_total", .counter, "Write transactions.", counts.writes),
       .init("virga_store_commits_total", .counter, "Durable commits.", counts.commits),
-      .init("virga_store_statements_total", .counter, "Statements begun.", counts.statements),
-      .init("virga_store_rows_total", .counter, "Rows that statements gave.", counts.rows),
+      .init("virga_store_statements_total", .counter, "Statements started.", counts.statements),
+      .init("virga_store_rows_total", .counter, "Rows returned by statements.", counts.rows),
       .init("virga_store_checkpoints_total", .counter, "Checkpoints of the write-ahead log.", counts.checkpoints),
       .init("virga_store_checkpoints_failed_total", .counter, "Checkpoints that failed.", counts.failedCheckpoints),
-      .init("virga_store_writes_waiting", .gauge, "Bodies that wait for the writer.", database.waitingWriteCount),
+      .init("virga_store_writes_waiting", .gauge, "Writes that wait for the writer.", database.waitingWriteCount),
     ]
   }
 
@@ -143,7 +144,7 @@ struct Storage: Sendable {
     case StoreError.newerVersion(let found, let known):
       Failure(
         .newerVersion,
-        "the data were written by a newer version (layout \(found), this one knows \(known)); update virga")
+        "a newer version wrote the data (layout \(found), this version knows \(known)); update virga")
     case let failure as Failure: failure
     case let error as StoreError: Failure(.internalError, error.description)
     default: Failure(.internalError, "the data folder cannot be opened: \(plainText(of: error))")

@@ -65,7 +65,7 @@ struct ErrorMappingTests {
   }
 
   @Test func aBodyThatIsTooLargeIsLimitExceededFromWhomeverItComes() {
-    let told = ServiceError.badRequest("\(Reason.limitExceeded): The body is larger than any call takes.")
+    let told = ServiceError.badRequest("\(Reason.limitExceeded): The body is larger than any call accepts.")
     for (status, body) in [(400, told.encoded(uuid: "u")), (413, told.encoded(uuid: "u")), (413, [])] {
       #expect(CKError(TransportResponse(status: status, body: body), item: .request).code == .limitExceeded)
     }

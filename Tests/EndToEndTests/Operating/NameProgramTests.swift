@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test func aContainerOfWhichThereIsNothingIsTold() async throws {
-    let text = "the server has nothing of container iCloud.typo; is the name right?"
+    let text = "the server has nothing for container iCloud.typo; is the name right?"
     let place = ["--endpoint", server.endpoint, "--home", "\(server.folder.path)/home", "--container"]
     let file = server.folder.path + "/schema.ckdb"
     try "DEFINE SCHEMA RECORD TYPE Note (text STRING);".write(toFile: file, atomically: true, encoding: .utf8)
@@ -120,9 +120,9 @@ import Testing
     (#"{"recordName":"n","recordType":"Note","feilds":{"text":{"value":"x"}}}"#, "a record has no key feilds"),
     (#"{"recordName":"n","recordType":"Note","fields":{},"parnet":{}}"#, "a record has no key parnet"),
     (#"{"recordName":"n","recordType":"Note"}"#, "fields is missing"),
-    (#"{"recordName":"n","recordType":"Note","fields":[]}"#, "fields is missing or no object"),
+    (#"{"recordName":"n","recordType":"Note","fields":[]}"#, "fields is missing or not an object"),
     (#"{"recordType":"Note","fields":{}}"#, "standard input: recordName is missing"),
-    (#"[]"#, "standard input is JSON, but not the object of one record"),
+    (#"[]"#, "standard input is JSON, but not an object with one record"),
     (#"{"recordName":"n", oops}"#, "standard input is not JSON: "),
   ])
   func aRecordIsNotEmptiedByATypingError(input: String, text: String) async throws {

@@ -58,6 +58,6 @@ import VirgaSQLite
     #expect(try form(server) == (2, megabytes, "ok"))
     // From then on there is nothing to rewrite, and nothing to say.
     try await server.restart()
-    #expect(await server.terminate().errors == "SIGTERM: finishing what is under way\n")
+    #expect(await server.terminate().errors == "SIGTERM: finishing open requests\n")
   }
 }

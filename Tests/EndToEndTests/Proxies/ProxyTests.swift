@@ -53,7 +53,7 @@ private struct CurlRequests: AccountTransport {
     let proxy = try await ProxyProcess(
       kind, .documented(isEncrypted: false), port: port, to: server.port, in: server.folder)
     #expect(server.greeting.contains("Clients use:  http://sync.example:\(port)"))
-    #expect(server.greeting.contains("New accounts: with a code only"))
+    #expect(server.greeting.contains("New accounts: only with a code"))
     #expect(try await ProgramRun.run(["users", "list", "--data", server.data]).code == 0)
     // Whatever a client claims to be, its requests are counted together.
     var statuses: [Int] = []
@@ -114,7 +114,7 @@ private struct CurlRequests: AccountTransport {
     let url = "http://127.0.0.1:\(proxy.port)"
     let home = server.folder.path + "/stranger"
     #expect(try await ProgramRun.run(["account", "show", "--endpoint", url, "--home", home]).code == 0)
-    #expect(server.greeting.contains("strangers would make accounts and share"), "\(server.greeting)")
+    #expect(server.greeting.contains("strangers could make accounts and use up"), "\(server.greeting)")
     let session = try await AccountClient(
       home: VirgaHome(path: home), endpoint: url, transport: CurlRequests(url: url), deviceName: "stranger",
       now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) }
@@ -141,8 +141,8 @@ private struct CurlRequests: AccountTransport {
   @Test func theStartCheckFindsWhatAProxyLacks() async throws {
     guard ProxyProcess.Kind.nginx.isInstalled else { return }
     for (text, warning) in [
-      (ProxyProcess.Text.bare, "hands on what clients say in X-Forwarded-For"),
-      (.handingOn, "hands on what clients say in X-Forwarded-For"), (.documented(isEncrypted: false), nil),
+      (ProxyProcess.Text.bare, "passes on the X-Forwarded-For that clients send"),
+      (.handingOn, "passes on the X-Forwarded-For that clients send"), (.documented(isEncrypted: false), nil),
     ] as [(ProxyProcess.Text, String?)] {
       let port = try ProxyProcess.freePort()
       let server = try await server(port)
@@ -170,6 +170,7 @@ private struct CurlRequests: AccountTransport {
       usleep(50_000)
     }
     let errors = await server.terminate().errors
-    #expect(errors.contains("http://sync.example, where clients are to find this server, leads elsewhere"), "\(errors)")
+    #expect(
+      errors.contains("http://sync.example, the address of this server for clients, leads elsewhere"), "\(errors)")
   }
 }

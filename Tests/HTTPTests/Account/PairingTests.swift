@@ -266,7 +266,7 @@ import VirgaWire
     let world = AccountWorld(pollAge: .zero)
     let phone = try world.device("phone")
     let code = try await phone.invite()
-    let error = AccountError.badAnswer("requests that should wait for the other device are answered at once")
+    let error = AccountError.badAnswer("the server answers at once, although it should wait for the other device")
     await #expect(throws: error) { try await phone.candidate(for: code.code) }
     let laptop = try world.device("laptop")
     await #expect(throws: error) { try await laptop.join(code: code.code, replacing: false, announce: { _ in }) }

@@ -112,7 +112,7 @@ import VirgaModel
     _ = try home.deviceKey()
     let file = SecureFile(path: "\(home.path)/\(name)")
     try file.write(Array("{\"accounts\":".utf8))
-    #expect(throws: SecureFileError.damaged(path: file.path, reason: "is not the JSON that belongs there")) {
+    #expect(throws: SecureFileError.damaged(path: file.path, reason: "does not hold the expected JSON")) {
       _ = try home.config()
       _ = try home.account(onServer: "s")
     }

@@ -89,7 +89,7 @@ import VirgaWire
       await send(world, "GET", "export", isOperator: false),
     ] {
       #expect(response.status == 403)
-      #expect(text(response).contains("it needs the operator's token in X-Virga-Operator"))
+      #expect(text(response).contains("send the operator's token in X-Virga-Operator"))
     }
     let guess = [("X-Virga-Operator", "guess")]
     #expect(await send(world, "GET", "export", headers: guess, isOperator: false).status == 401)

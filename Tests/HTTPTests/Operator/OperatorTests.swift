@@ -113,8 +113,9 @@ import VirgaWire
 
   @Test(
     arguments: [
-      ("https://app.example", "https://app.example", nil), ("https://app.example/", nil, "an origin is"),
-      ("app.example", nil, "an origin is"), ("https://", nil, "an origin is"), ("https://a b", nil, "an origin is"),
+      ("https://app.example", "https://app.example", nil), ("https://app.example/", nil, "an origin must be"),
+      ("app.example", nil, "an origin must be"), ("https://", nil, "an origin must be"),
+      ("https://a b", nil, "an origin must be"),
     ] as [(String, String?, String?)])
   func originsAreChecked(text: String, kept: String?, reason: String?) async throws {
     let world = try await FrontWorld()

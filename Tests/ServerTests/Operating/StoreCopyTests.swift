@@ -98,7 +98,7 @@ import VirgaServer
       let refusal = #expect(throws: StoreError.self) { try SQLiteStore(folder: target) }
       #expect(
         refusal
-          == .damaged("the restore into \(target) was cut off: empty the folder, then use virga restore again"))
+          == .damaged("the restore into \(target) was cut off: empty the folder, then run virga restore again"))
     }
     expectRefusal()
     try copy.copyFiles()

@@ -103,7 +103,7 @@ import VirgaWire
     let now = harness.now
     try harness.write { try Service().compact(in: $0, now: now) }
     let error = try save(harness, first).failure?.error
-    #expect(error?.reason.contains("has no receipt, and the record does not hold it") == true)
+    #expect(error?.reason.contains("has no receipt, and the record does not have it") == true)
   }
 
   @Test func aFileCountsOnceHoweverOftenARecordHoldsIt() throws {

@@ -302,7 +302,7 @@ import VirgaWire
         == ServiceError(
           .notFound,
           "Cannot create new type Entry in production schema; "
-            + "it must be deployed from development first: virga schema deploy --container iCloud.test"))
+            + "deploy it from development first: virga schema deploy --container iCloud.test"))
     _ = try harness.modify(operation)
     #expect(try difference(harness).changes.map(\.subject) == ["Entry"])
     #expect(try deploy(harness).isApplied)
