@@ -1,5 +1,5 @@
 # Virga. `make demo` and `make test` are all that a newcomer types; each installs what it needs.
-.PHONY: help deps build release install package try-package serve demo test check tsan fuzz bench lint docs clean
+.PHONY: help deps build release install package try-package serve demo test check tsan fuzz bench bench-counts lint docs clean
 SWIFT ?= swift
 # The examples are a package of their own that is built into the same folder, so that nothing is compiled twice.
 # SwiftPM keeps the plan of the package it built last and would take it for the other's: it is dropped in between.
@@ -11,14 +11,15 @@ REPLAN = @rm -f .build/debug.yaml .build/release.yaml
 help:
 	@echo "make demo    three devices, one diary, a real server: build, run, and print what each device sees"
 	@echo "make test    build and run all tests"
-	@echo "make check   in two minutes what a change usually breaks: format, arrows, and the tests that wait for nothing"
+	@echo "make check   find in two minutes what a change usually breaks: format, module order, and quick tests"
 	@echo "make tsan    run the client's tests under the thread sanitizer"
 	@echo "make fuzz    send damaged requests for SECONDS=600, and print how to repeat what is found"
 	@echo "make serve   run the server on http://127.0.0.1:8787 with its data in ./virga-data"
-	@echo "make bench   measure, and compare counts with Benchmarks/thresholds.json; DISK_MS=2 adds that to each sync"
+	@echo "make bench   measure, and compare counts with Benchmarks/thresholds.json; DISK_MS=2 slows each disk sync by 2 ms"
+	@echo "make bench-counts  compare only the counts, which do not depend on the machine"
 	@echo "make install PREFIX=/usr/local    install the programs, their completions and manual pages; DESTDIR=… too"
-	@echo "make package a Debian package and a container file in .build/package; make try-package tries both (root)"
-	@echo "make deps    install the C libraries of Debian that Virga stands on"
+	@echo "make package make a Debian package and a container file in .build/package; make try-package tries both (root)"
+	@echo "make deps    install the C libraries that Virga needs, from Debian"
 	@echo "make lint    check the format of all Swift sources"
 	@echo "make docs    build the documentation into .build/docs"
 	@echo "make clean   remove what was built"
@@ -102,6 +103,11 @@ bench: deps
 	$(SWIFT) build -c release --product bench-client
 	$(SLOW_DISK) .build/release/bench
 	.build/release/bench-client
+
+bench-counts: deps
+	$(REPLAN)
+	$(SWIFT) build -c release --product bench
+	.build/release/bench --counts
 
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests Companions Benchmarks
