@@ -129,13 +129,22 @@ extension CKSyncEngine {
 
     /// Adds records to save and delete, and schedules a send. One that is pending already keeps its place.
     public func add(pendingRecordZoneChanges: [PendingRecordZoneChange]) {
-      shell.submit(.add(zones: [], records: pendingRecordZoneChanges.map(\.machineChange)))
+      inPortions(pendingRecordZoneChanges) { .add(zones: [], records: $0) }
     }
 
     /// Takes changes back, and with them what is known of their records' failures: see `Status.failedRecords`.
     public func remove(pendingRecordZoneChanges: [PendingRecordZoneChange]) {
-      shell.submit(.remove(zones: [], records: pendingRecordZoneChanges.map(\.machineChange)))
+      inPortions(pendingRecordZoneChanges) { .remove(zones: [], records: $0) }
     }
+
+    /// A list of very many changes is not copied as a whole.
+    private func inPortions(_ changes: [PendingRecordZoneChange], _ event: ([PendingRecordChange]) -> SyncEvent) {
+      for start in stride(from: 0, to: changes.count, by: Self.portion) {
+        shell.submit(event(changes[start..<min(start + Self.portion, changes.count)].map(\.machineChange)))
+      }
+    }
+
+    private static let portion = 1_000
   }
 }
 

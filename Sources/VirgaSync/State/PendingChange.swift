@@ -32,9 +32,14 @@ package struct PendingRecordChange: Hashable, Sendable, Codable {
 /// is stamped, also when it changes nothing: one that was stamped after a request's content was asked for is not
 /// covered by that request, and stays when the request succeeds.
 package struct PendingList<Key: Hashable & Sendable>: Sendable {
+  /// One word, because there may be very many.
   private struct Intent: Sendable {
-    var kind: PendingKind
-    var stamp: UInt64
+    private var bits: UInt64
+
+    init(_ kind: PendingKind, stamp: UInt64) { bits = stamp << 1 | (kind == .save ? 1 : 0) }
+
+    var kind: PendingKind { bits & 1 == 1 ? .save : .delete }
+    var stamp: UInt64 { bits >> 1 }
   }
 
   private var table = OrderedTable<Key, Intent>()
@@ -52,7 +57,7 @@ package struct PendingList<Key: Hashable & Sendable>: Sendable {
 
   package mutating func add(_ kind: PendingKind, _ key: Key) {
     stamp += 1
-    table[key] = Intent(kind: kind, stamp: stamp)
+    table[key] = Intent(kind, stamp: stamp)
   }
 
   /// Removes an intent if it is of that kind.
