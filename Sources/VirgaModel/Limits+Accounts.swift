@@ -10,6 +10,7 @@ extension Limits {
   public static let wrongGuessesPerCodeMax = 3
   /// Wrong codes and signatures that one address may send in `guessWindow`.
   public static let wrongGuessesPerAddressMax = 10
+  /// The time in which guesses are counted.
   public static let guessWindow: Duration = .seconds(600)
   /// Addresses whose wrong guesses are remembered; beyond that the longest remembered is forgotten.
   public static let guessingAddressesMax = 10_000
@@ -20,9 +21,11 @@ extension Limits {
   /// Accounts that one address may make on a server that is open to everybody: so many at once, and another one after
   /// so many seconds.
   public static let accountsPerAddressMax = 500
+  /// Seconds after which one address may make another account.
   public static let secondsPerAccountOfAddress = 10
   /// Devices of one account, and those that it ever had: a removed one is remembered, so that it never comes back.
   public static let devicesPerAccountMax = 100
+  /// Removed devices that are remembered for an account.
   public static let pastDevicesPerAccountMax = 1_000
   /// Valid web-auth tokens of one account.
   public static let webTokensPerAccountMax = 1_000
@@ -31,10 +34,15 @@ extension Limits {
   /// Texts that the devices of one account, or those who read one zone, keep for each other, and their bytes. What
   /// participants keep has the same room again, of which each of them may take a part.
   public static let keyItemsMax = 10_000
+  /// Bytes of an account's key list.
   public static let keyListBytesMax = 2 << 20
+  /// Items of one participant in a zone's key list.
   public static let keyItemsPerParticipantMax = 100
+  /// Bytes of one participant in a zone's key list.
   public static let keyBytesPerParticipantMax = 64 << 10
+  /// Characters of an item's name in a key list.
   public static let keyItemNameLengthMax = 1_024
+  /// Bytes of an item in a key list.
   public static let keyItemBytesMax = 48 << 10
   /// Bytes of a request's body under `/virga/1/`.
   public static let accountRequestBytesMax = 64 << 10

@@ -20,11 +20,16 @@ extension Limits {
   public static let indexesPerVisitorMax = 16
   /// What a step of filling an index takes, so that a save never waits long for one: records, entries, bytes of records.
   public static let recordsPerIndexStepMax = 256
+  /// Entries that one step of filling an index writes.
   public static let entriesPerIndexStepMax = 2_000
+  /// Bytes of records that one step of filling an index reads.
   public static let bytesPerIndexStepMax = 1 << 20
   /// Records that are looked at to fill indexes for one user and of one zone: at once, and for each second after.
   public static let indexedRecordsPerUserMax = 1_000_000
+  /// Records a second that are looked at to fill indexes for one user.
   public static let indexedRecordsPerUserAndSecond = 200
+  /// Records of one zone that are looked at at once to fill indexes.
   public static let indexedRecordsPerZoneMax = 4_000_000
+  /// Records a second of one zone that are looked at to fill indexes.
   public static let indexedRecordsPerZoneAndSecond = 400
 }

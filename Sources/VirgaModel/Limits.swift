@@ -48,6 +48,7 @@ public enum Limits {
   /// Zones of one database; no number of Apple's is known. And names that it has for zones, those that were deleted
   /// among them: their numbers are remembered.
   public static let zonesPerDatabaseMax = 10_000
+  /// Names that a database remembers of zones, deleted ones included.
   public static let zoneNamesPerDatabaseMax = 100_000
   /// What a tombstone is reckoned to take, in bytes, where there is a quota.
   public static let tombstoneBytes: Int64 = 256
@@ -60,10 +61,12 @@ public enum Limits {
   /// Their bytes together, and how many of them may be in the shared database, where each save of an owner reads those of
   /// every participant.
   public static let subscriptionBytesPerDatabaseMax = 1 << 20
+  /// Subscriptions of one user in the shared database.
   public static let subscriptionsPerSharedDatabaseMax = 100
   /// Queries of one user that watch one record type of one database, and their bytes: what everybody's saves of that type
   /// have to look at.
   public static let watchedQueriesPerTypeMax = 100
+  /// Bytes of watched queries for one record type.
   public static let watchedQueryBytesPerTypeMax = 32 << 10
   /// Notifications that wait for one push token before the oldest is dropped: a fetch finds what they told of.
   public static let notificationsPerTokenMax = 100
@@ -71,11 +74,13 @@ public enum Limits {
   public static let notificationBytesMax = 4_096
   /// Fields whose values come with a notification, and characters of each (Apple's developer forum).
   public static let notificationFieldsMax = 3
+  /// Characters of a field's value in a notification.
   public static let notificationFieldLengthMax = 100
   /// Bytes of a subscription's query, which every save of its record type reads.
   public static let subscriptionQueryBytesMax = 16 << 10
   /// Bytes of a subscription's `notificationInfo` as JSON, and events that it names.
   public static let notificationInfoBytesMax = 16 << 10
+  /// Events that a subscription names.
   public static let subscriptionEventsMax = 3
   /// Push tokens of one user in one container: a household with many devices and tabs. Each costs a row in every save
   /// that is told. Beyond that the oldest is dropped, first of those that nobody waits at.
@@ -84,12 +89,15 @@ public enum Limits {
   public static let idlePushTokensPerClientMax = 4
   /// Replaced versions kept of each record, and for how long.
   public static let versionsPerRecordMax = 10
+  /// How long versions of a record are kept.
   public static let versionAge: Duration = .seconds(30 * 86_400)
   /// How long a tombstone is kept; a change token older than the oldest one dropped has expired.
   public static let tombstoneAge: Duration = .seconds(180 * 86_400)
   /// How long an upload URL, an upload receipt and a download URL are valid (upload: Web Services Reference).
   public static let uploadURLAge: Duration = .seconds(15 * 60)
+  /// How long a receipt for an uploaded asset counts.
   public static let receiptAge: Duration = .seconds(24 * 3_600)
+  /// How long the address of an asset's bytes counts.
   public static let downloadURLAge: Duration = .seconds(6 * 3_600)
   /// How long bytes are kept that no record claims; longer than a receipt is valid.
   public static let unclaimedAssetAge: Duration = .seconds(48 * 3_600)
@@ -97,5 +105,6 @@ public enum Limits {
   public static let unclaimedUploadsMax = 1_000
   /// How long a device's session and a web-auth token are valid (web tokens: two weeks, Web Services Reference).
   public static let sessionAge: Duration = .seconds(24 * 3_600)
+  /// How long a web token counts.
   public static let webTokenAge: Duration = .seconds(14 * 86_400)
 }

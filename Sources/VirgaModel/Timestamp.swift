@@ -1,8 +1,10 @@
 /// A moment in whole milliseconds since 1970-01-01T00:00:00Z, the protocol's unit; earlier moments are negative. Sums that are
 /// beyond the first or the last moment are that moment.
 public struct Timestamp: Hashable, Comparable, Sendable, Codable {
+  /// Milliseconds since 1970, in UTC.
   public var milliseconds: Int64
 
+  /// A moment by its milliseconds since 1970, in UTC.
   public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
   public init(from decoder: any Decoder) throws {
@@ -14,16 +16,20 @@ public struct Timestamp: Hashable, Comparable, Sendable, Codable {
     try container.encode(milliseconds)
   }
 
+  /// Whether the first moment is the earlier one.
   public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 
+  /// The moment that much later, to the millisecond.
   public static func + (left: Timestamp, right: Duration) -> Timestamp {
     Timestamp(milliseconds: left.milliseconds.saturating(adding: right.wholeMilliseconds))
   }
 
+  /// The moment that much earlier, to the millisecond.
   public static func - (left: Timestamp, right: Duration) -> Timestamp {
     Timestamp(milliseconds: left.milliseconds.saturating(subtracting: right.wholeMilliseconds))
   }
 
+  /// How much later the first moment is; negative if it is earlier.
   public static func - (left: Timestamp, right: Timestamp) -> Duration {
     .milliseconds(left.milliseconds.saturating(subtracting: right.milliseconds))
   }

@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  /// The modules that apps import have a sentence for each name, and all together for three of four.
+  /// The modules that apps import have a sentence for each name, and all together for four of five.
   @Test func publicNamesAreDocumented() {
     let modules = Self.modules()
     for name in ["VirgaCloudKit", "VirgaPredicates", "CloudKitMerge", "VirgaMerge", "VirgaDevices", "VirgaSQLite"] {
@@ -96,6 +96,6 @@ import Testing
     }
     let documented = modules.values.map(\.documented).reduce(0, +)
     let undocumented = modules.values.map(\.undocumented.count).reduce(0, +)
-    #expect(documented * 100 >= (documented + undocumented) * 76, "\(documented) of \(documented + undocumented)")
+    #expect(documented * 100 >= (documented + undocumented) * 80, "\(documented) of \(documented + undocumented)")
   }
 }

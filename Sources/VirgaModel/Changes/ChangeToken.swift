@@ -5,6 +5,7 @@
 /// On the wire it is Base64 of 17 bytes: a kind, the incarnation and the position, both big-endian. While a first
 /// read goes on, 8 bytes more hold its horizon.
 public struct ChangeToken: Hashable, Sendable {
+  /// Whose changes a token counts.
   public enum Feed: UInt8, Hashable, Sendable {
     case zone = 1
     case database = 2
@@ -12,13 +13,17 @@ public struct ChangeToken: Hashable, Sendable {
     case zoneReversed = 3
   }
 
+  /// Whose changes the token counts.
   public var feed: Feed
+  /// The life of the zone or database that the token belongs to; in another one it has expired.
   public var incarnation: UInt64
+  /// The sequence up to which the reader knows everything.
   public var position: Int64
   /// Where the feed stood when the reader began without a token; 0 once it has come that far. Deletions up to here
   /// are nothing to a reader who never saw the deleted.
   public var horizon: Int64
 
+  /// Makes a token.
   public init(feed: Feed, incarnation: UInt64, position: Int64, horizon: Int64 = 0) {
     self.feed = feed
     self.incarnation = incarnation
@@ -26,6 +31,7 @@ public struct ChangeToken: Hashable, Sendable {
     self.horizon = horizon > position ? horizon : 0
   }
 
+  /// The token as it travels, before it is written as text.
   public var bytes: [UInt8] {
     var bytes = [feed.rawValue]
     bytes.reserveCapacity(25)

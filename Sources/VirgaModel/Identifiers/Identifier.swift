@@ -31,6 +31,7 @@ extension Identifier {
   @inlinable
   public func hash(into hasher: inout Hasher) { rawValue.hashBytes(into: &hasher) }
 
+  /// The order of the bytes.
   @inlinable
   public static func < (left: Self, right: Self) -> Bool {
     left.rawValue.bytesPrecede(right.rawValue)

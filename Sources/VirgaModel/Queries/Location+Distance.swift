@@ -38,6 +38,7 @@ extension Location {
     return (south...north, (longitude - span)...(longitude + span))
   }
 
+  /// The mean radius of the earth.
   public static let earthRadiusMetres = 6_371_008.8
 }
 

@@ -2,11 +2,14 @@
 ///
 /// Filters are joined by AND; the service knows nothing else (CKQuery).
 public struct Query: Hashable, Sendable {
+  /// The type of the records to look for.
   public var recordType: RecordType
+  /// What the records must match, all of it.
   public var filters: [QueryFilter]
   /// The first counts most. Records that are alike in all of them come by zone and name, ascending.
   public var sorts: [QuerySort]
 
+  /// Makes a query; without filters it matches all records of the type.
   public init(_ recordType: RecordType, filters: [QueryFilter] = [], sorts: [QuerySort] = []) {
     self.recordType = recordType
     self.filters = filters
@@ -16,14 +19,18 @@ public struct Query: Hashable, Sendable {
 
 /// One condition of a query.
 public struct QueryFilter: Hashable, Sendable {
+  /// How the field is compared.
   public var comparator: QueryComparator
+  /// What is compared.
   public var field: QueryField
+  /// What the field is compared with.
   public var value: FieldValue
   /// Metres, for `near`.
   public var distance: Double?
   /// Whether the request stated the value's type; an unstated one may be taken for the field's.
   public var isTagged: Bool
 
+  /// Makes a filter.
   public init(
     _ field: QueryField, _ comparator: QueryComparator, _ value: FieldValue, distance: Double? = nil,
     isTagged: Bool = true
@@ -38,11 +45,14 @@ public struct QueryFilter: Hashable, Sendable {
 
 /// One key of a query's order. A field that is missing comes before every value.
 public struct QuerySort: Hashable, Sendable {
+  /// What to sort by.
   public var field: QueryField
+  /// Whether the smallest comes first.
   public var isAscending: Bool
   /// Sorts a location field by its distance from here.
   public var origin: Location?
 
+  /// Makes an order.
   public init(_ field: QueryField, ascending isAscending: Bool = true, origin: Location? = nil) {
     self.field = field
     self.isAscending = isAscending
@@ -90,6 +100,7 @@ public enum SystemField: String, Hashable, Sendable, CaseIterable {
     }
   }
 
+  /// Reads a system field's name as web services write it.
   public init?(friendlyName: String) {
     guard let field = Self.allCases.first(where: { $0.friendlyName == friendlyName }) else { return nil }
     self = field
@@ -102,6 +113,7 @@ public enum SystemField: String, Hashable, Sendable, CaseIterable {
     self = field
   }
 
+  /// The type that the system field has.
   public var type: FieldType {
     switch self {
     case .recordID, .createdBy, .modifiedBy, .parent, .share: FieldType(.reference)

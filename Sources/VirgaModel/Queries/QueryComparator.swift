@@ -61,6 +61,7 @@ public enum QueryComparator: String, Hashable, Sendable, CaseIterable {
     case words
   }
 
+  /// What the comparator compares with: one value, a list, or words.
   public var operand: Operand {
     switch opposite ?? self {
     case .isIn: .list

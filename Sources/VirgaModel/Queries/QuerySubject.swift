@@ -1,14 +1,21 @@
 /// A record as a query looks at it.
 public struct QuerySubject: Sendable {
+  /// The record's name and zone.
   public var id: RecordID
+  /// The record's values.
   public var fields: Fields
+  /// When and by whom the record was first saved.
   public var created: RecordStamp?
+  /// When and by whom the record was last saved.
   public var modified: RecordStamp?
+  /// The record above it.
   public var parent: Reference?
+  /// The share that it is the root of.
   public var share: Reference?
   /// The words of fields that `keepTokens` was called for.
   private var knownTokens: [QueryField: Set<String>] = [:]
 
+  /// Makes a subject of what a query can ask for.
   public init(id: RecordID, fields: Fields, created: RecordStamp? = nil, modified: RecordStamp? = nil) {
     self.id = id
     self.fields = fields
@@ -16,6 +23,7 @@ public struct QuerySubject: Sendable {
     self.modified = modified
   }
 
+  /// The parts of a record that a query can ask for.
   public init(_ record: Record) {
     self.init(id: record.id, fields: record.fields, created: record.created, modified: record.modified)
     parent = record.parent

@@ -1,5 +1,6 @@
 /// The type of a field as a schema fixes it.
 public struct FieldType: Hashable, Sendable {
+  /// What one value is.
   public enum Scalar: String, Hashable, Sendable, CaseIterable {
     case string = "STRING"
     case int64 = "INT64"
@@ -11,10 +12,14 @@ public struct FieldType: Hashable, Sendable {
     case location = "LOCATION"
   }
 
+  /// What one value, or one element of a list, is.
   public var scalar: Scalar
+  /// Whether the field holds a list.
   public var isList: Bool
+  /// Whether the field's values are encrypted.
   public var isEncrypted: Bool
 
+  /// Makes a type of single, plain values by default.
   public init(_ scalar: Scalar, isList: Bool = false, isEncrypted: Bool = false) {
     self.scalar = scalar
     self.isList = isList

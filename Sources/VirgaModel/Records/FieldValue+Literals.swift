@@ -5,13 +5,16 @@ extension FieldValue: ExpressibleByStringLiteral {
 }
 
 extension FieldValue: ExpressibleByIntegerLiteral {
+  /// An integer.
   public init(integerLiteral value: Int64) { self = .int64(value) }
 }
 
 extension FieldValue: ExpressibleByFloatLiteral {
+  /// A floating-point number.
   public init(floatLiteral value: Double) { self = .double(value) }
 }
 
 extension FieldValue: ExpressibleByBooleanLiteral {
+  /// 1 for true and 0 for false: there is no type for truth.
   public init(booleanLiteral value: Bool) { self = .int64(value ? 1 : 0) }
 }

@@ -24,6 +24,7 @@ public enum FieldValue: Hashable, Sendable {
 
 /// A field of a record.
 public struct Field: Hashable, Sendable {
+  /// The value itself.
   public var value: FieldValue
   /// Whether the value belongs to the record's encrypted values.
   public var isEncrypted: Bool
@@ -31,6 +32,7 @@ public struct Field: Hashable, Sendable {
   /// the value has; else empty. They stay on the device and inside encrypted values: the protocol has no place for them.
   public var exactDates: [Double] = []
 
+  /// Makes a field, plain by default.
   public init(_ value: FieldValue, isEncrypted: Bool = false) {
     self.value = value
     self.isEncrypted = isEncrypted
@@ -62,11 +64,14 @@ public struct Reference: Hashable, Sendable {
     case validate = "VALIDATE"
   }
 
+  /// The name of the record that is referred to.
   public var recordName: RecordName
+  /// What becomes of the holder when that record is deleted.
   public var action: Action
   /// `nil` means the zone of the record that holds the reference.
   public var zone: ZoneID?
 
+  /// Makes a reference; without a zone it leads to the holder's own.
   public init(recordName: RecordName, action: Action = .none, zone: ZoneID? = nil) {
     self.recordName = recordName
     self.action = action
@@ -78,16 +83,22 @@ public struct Reference: Hashable, Sendable {
 public struct Location: Hashable, Sendable {
   /// Degrees, −90...90 and −180...180.
   public var latitude: Double
+  /// Degrees east, -180...180.
   public var longitude: Double
   /// Metres.
   public var horizontalAccuracy: Double?
+  /// Uncertainty of the altitude in metres.
   public var verticalAccuracy: Double?
+  /// Metres above sea level.
   public var altitude: Double?
   /// Metres per second, and degrees clockwise from north.
   public var speed: Double?
+  /// Direction of travel in degrees clockwise from north.
   public var course: Double?
+  /// When the place was determined.
   public var timestamp: Timestamp?
 
+  /// Makes a place that is known by its coordinate alone.
   public init(latitude: Double, longitude: Double) {
     self.latitude = latitude
     self.longitude = longitude
@@ -101,14 +112,18 @@ public struct Location: Hashable, Sendable {
 public struct AssetValue: Hashable, Sendable {
   /// The server's opaque digest of the bytes, Base64.
   public var fileChecksum: String
+  /// Bytes of the asset.
   public var size: Int64
   /// Proof of an upload; only in a record that is being saved.
   public var receipt: String?
+  /// The checksum that the client gave the bytes it uploaded.
   public var referenceChecksum: String?
+  /// The key with which the client encrypted the bytes.
   public var wrappingKey: String?
   /// Where to fetch the bytes; only in a record that was read, and only for a while.
   public var downloadURL: String?
 
+  /// Makes the description of an asset.
   public init(fileChecksum: String, size: Int64, receipt: String? = nil, downloadURL: String? = nil) {
     self.fileChecksum = fileChecksum
     self.size = size

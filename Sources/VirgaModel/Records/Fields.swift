@@ -1,9 +1,13 @@
 /// The fields of a record, in the order of their names' bytes, so that no hash order ever reaches the wire.
 public struct Fields: Sendable, Hashable, RandomAccessCollection, ExpressibleByDictionaryLiteral {
+  /// A field with its name.
   public struct Element: Hashable, Sendable {
+    /// The field's name, unique in its record.
     public var name: FieldName
+    /// The field's value, and whether it is encrypted.
     public var field: Field
 
+    /// Names a field.
     public init(name: FieldName, field: Field) {
       self.name = name
       self.field = field
@@ -12,8 +16,10 @@ public struct Fields: Sendable, Hashable, RandomAccessCollection, ExpressibleByD
 
   private var elements: [Element]
 
+  /// No fields.
   public init() { elements = [] }
 
+  /// Takes plain values in any order; of two with one name the last counts.
   public init(dictionaryLiteral pairs: (FieldName, FieldValue)...) {
     elements = []
     for (name, value) in pairs { self[name] = Field(value) }
@@ -25,8 +31,11 @@ public struct Fields: Sendable, Hashable, RandomAccessCollection, ExpressibleByD
     for element in unordered { self[element.name] = element.field }
   }
 
+  /// Always 0.
   public var startIndex: Int { 0 }
+  /// The number of fields.
   public var endIndex: Int { elements.count }
+  /// The field at that place in the order of names.
   public subscript(position: Int) -> Element { elements[position] }
 
   /// The field of that name; setting `nil` removes it. Appending in the order of names is the cheap way to fill.
@@ -48,8 +57,10 @@ public struct Fields: Sendable, Hashable, RandomAccessCollection, ExpressibleByD
     }
   }
 
+  /// The fields' names, in their order.
   public var names: [FieldName] { elements.map(\.name) }
 
+  /// Makes room for so many fields.
   public mutating func reserveCapacity(_ capacity: Int) { elements.reserveCapacity(capacity) }
 
   private func insertionIndex(of name: FieldName) -> Int {

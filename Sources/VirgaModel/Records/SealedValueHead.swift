@@ -3,8 +3,10 @@ public struct KeyID: Identifier {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
+  /// Bytes of an identifier.
   public static let byteCount = 16
 
+  /// Names a key by those bytes.
   public init(bytes: some Sequence<UInt8>) {
     let digits = Array("0123456789abcdef".utf8)
     let text = bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
@@ -31,18 +33,23 @@ public struct KeyID: Identifier {
 /// algorithm, one for the type, sixteen for the key. Nonce, ciphertext and tag follow. The type is there so that a server
 /// can hold the value to its schema; the head is authenticated with the value.
 public struct SealedValueHead: Hashable, Sendable {
+  /// How a value is encrypted.
   public enum Algorithm: UInt8, Hashable, Sendable {
     case xChaCha20Poly1305 = 1
   }
 
+  /// Bytes of the head.
   public static let byteCount = magic.count + 2 + KeyID.byteCount
   /// "VirgaSV1" is the Base64 of these bytes, so that a sealed value can be told in JSON without decoding it.
   static let magic: [UInt8] = [0x56, 0x2a, 0xe0, 0x69, 0x25, 0x75]
+  /// What the Base64 of every sealed value begins with.
   public static let base64Prefix = "VirgaSV1"
 
+  /// How the value is encrypted.
   public var algorithm: Algorithm
   /// `nil` for an empty list of no known type.
   public var type: FieldType?
+  /// The key that opens the value.
   public var key: KeyID
 
   /// - Parameter type: Encrypted or not; only its scalar and whether it is a list count.

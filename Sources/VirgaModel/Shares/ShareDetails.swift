@@ -5,6 +5,7 @@ public enum SharePermission: String, Hashable, Sendable, Codable {
   case readWrite = "READ_WRITE"
   case unknown = "UNKNOWN"
 
+  /// Whether somebody with it may read.
   public var allowsReading: Bool { self == .readOnly || self == .readWrite }
 }
 
@@ -18,11 +19,14 @@ public enum UserLookupInfo: Hashable, Sendable {
 
 /// A user as others see them.
 public struct UserIdentity: Hashable, Sendable {
+  /// The user's name in the container; `nil` for somebody who is only known by how they are looked up.
   public var userRecordName: UserName?
+  /// What the user was looked up by.
   public var lookupInfo: UserLookupInfo?
   /// The name's parts as a JSON object, as the client stated them; empty for none.
   public var nameComponents: [UInt8]
 
+  /// Makes a user as others see them.
   public init(userRecordName: UserName? = nil, lookupInfo: UserLookupInfo? = nil, nameComponents: [UInt8] = []) {
     self.userRecordName = userRecordName
     self.lookupInfo = lookupInfo
@@ -32,6 +36,7 @@ public struct UserIdentity: Hashable, Sendable {
 
 /// Somebody who was invited to a share, joined it, or owns it.
 public struct ShareParticipant: Hashable, Sendable {
+  /// What somebody is in a share.
   public enum Role: String, Hashable, Sendable, Codable {
     case owner = "OWNER"
     case administrator = "ADMINISTRATOR"
@@ -42,6 +47,7 @@ public struct ShareParticipant: Hashable, Sendable {
     case unknown = "UNKNOWN"
   }
 
+  /// Whether somebody has accepted.
   public enum AcceptanceStatus: String, Hashable, Sendable, Codable {
     case invited = "INVITED"
     case accepted = "ACCEPTED"
@@ -51,11 +57,16 @@ public struct ShareParticipant: Hashable, Sendable {
 
   /// Given by the server.
   public var id: String?
+  /// Who it is.
   public var identity: UserIdentity
+  /// What they are in the share.
   public var role: Role
+  /// What they may do.
   public var permission: SharePermission
+  /// Whether they have accepted.
   public var acceptanceStatus: AcceptanceStatus
 
+  /// Makes a participant.
   public init(
     id: String? = nil, identity: UserIdentity, role: Role = .privateUser, permission: SharePermission,
     acceptanceStatus: AcceptanceStatus = .invited
@@ -72,10 +83,12 @@ public struct ShareParticipant: Hashable, Sendable {
 public struct ShareDetails: Hashable, Sendable {
   /// What whoever knows the share's address may do; `none` is for those invited alone.
   public var publicPermission: SharePermission
+  /// Everybody in the share, as far as the reader may see them.
   public var participants: [ShareParticipant]
   /// Which of the participants the reader is.
   public var currentUserIndex: Int?
 
+  /// Makes the terms of a share.
   public init(
     publicPermission: SharePermission = .none, participants: [ShareParticipant], currentUserIndex: Int? = nil
   ) {
@@ -84,7 +97,9 @@ public struct ShareDetails: Hashable, Sendable {
     self.currentUserIndex = currentUserIndex
   }
 
+  /// The one who shares.
   public var owner: ShareParticipant? { participants.first { $0.role == .owner } }
+  /// The one who asks, if they are in the share.
   public var currentUserParticipant: ShareParticipant? { currentUserIndex.map { participants[$0] } }
 }
 

@@ -1,14 +1,17 @@
 /// A zone's full name: its name and whose database it lies in.
 public struct ZoneID: Hashable, Sendable, Codable, Comparable {
+  /// The zone's name, unique among those of its owner.
   public var name: ZoneName
   /// On a server always a real user; a client may say `UserName.defaultOwner` for itself.
   public var owner: UserName
 
+  /// Names a zone by its name and owner.
   public init(_ name: ZoneName, owner: UserName) {
     self.name = name
     self.owner = owner
   }
 
+  /// The order of the owners' names, then of the zones' names, by bytes.
   public static func < (left: ZoneID, right: ZoneID) -> Bool { (left.owner, left.name) < (right.owner, right.name) }
 }
 
@@ -27,6 +30,7 @@ public enum DatabaseScope: Int, Hashable, Sendable, Codable, CaseIterable {
     }
   }
 
+  /// Reads the name that a path has for the scope: `public`, `private` or `shared`.
   public init?(pathName: some StringProtocol) {
     guard let scope = Self.allCases.first(where: { $0.pathName == pathName }) else { return nil }
     self = scope
