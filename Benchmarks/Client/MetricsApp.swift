@@ -54,11 +54,23 @@ final class MetricsApp: CKSyncEngineDelegate {
     }
   }
 
-  func unsent() throws -> [CKRecord.ID] {
-    let names = try onStore { connection in
-      try connection.query("SELECT name FROM metric WHERE system IS NULL ORDER BY name") { $0.text(0) }
+  /// Hands over the records that wait, a portion at a time: the measurement is of the engine's list, not of one here.
+  func forEachUnsent(_ portion: Int, _ body: ([CKRecord.ID]) -> Void) throws {
+    var last = ""
+    while true {
+      let names = try onStore { [last] connection in
+        try connection.query(
+          "SELECT name FROM metric WHERE system IS NULL AND name > ?1 ORDER BY name LIMIT ?2", last, portion
+        ) { $0.text(0) }
+      }
+      guard let end = names.last else { return }
+      body(names.map { CKRecord.ID(recordName: $0, zoneID: zone) })
+      last = end
     }
-    return names.map { CKRecord.ID(recordName: $0, zoneID: zone) }
+  }
+
+  func unsentCount() throws -> Int {
+    try onStore { try $0.first("SELECT count(*) FROM metric WHERE system IS NULL") { $0.int(0) } ?? 0 }
   }
 
   func count() throws -> Int {

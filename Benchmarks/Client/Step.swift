@@ -82,13 +82,13 @@ struct Step {
     engine.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: zone))])
     let requests = transport.count
     let meter = Meter()
-    engine.state.add(pendingRecordZoneChanges: try app.unsent().map { .saveRecord($0) })
+    try app.forEachUnsent(1_000) { ids in engine.state.add(pendingRecordZoneChanges: ids.map { .saveRecord($0) }) }
     try await engine.sendChanges()
     var result = StepResult(records: count)
     try meter.read(into: &result)
     app.readCosts(into: &result)
     result.requests = transport.count - requests
-    result.missing = try app.unsent().count
+    result.missing = try app.unsentCount()
     result.stateBytes = app.stateBytesMax
     result.stateBytesWritten = app.stateBytesWritten
     return result
