@@ -75,6 +75,20 @@ import VirgaWire
     #expect(try await run(server, "users", "list").output.contains("  phone\n"))
   }
 
+  /// The token of the server that was named is printed, or none: whoever runs another one must not get this one's.
+  @Test func aNamedServerGetsItsOwnTokenWhateverTheFolderInTheEnvironment() async throws {
+    let (server, other) = (try await ServerProcess(), try await ServerProcess())
+    let token = ["operator", "token"]
+    let own = try await ProgramRun.run(token + ["--data", server.data])
+    let named = try await ProgramRun.run(
+      token + ["--endpoint", other.endpoint], environment: ["VIRGA_DATA": server.data])
+    let others = try await ProgramRun.run(token + ["--data", other.data])
+    #expect(own.code == 0 && others.code == 0 && own.output != others.output)
+    #expect(named.output == others.output, "\(named)")
+    let folder = try await ProgramRun.run(token, environment: ["VIRGA_DATA": server.data])
+    #expect(folder.output == own.output)
+  }
+
   @Test func theServerOfADataFolderIsFoundByTheFolder() async throws {
     let server = try await ServerProcess()
     let made = try await ProgramRun.run(

@@ -39,9 +39,7 @@ struct OperatorAccess: Sendable {
   private let way: Way
 
   init(_ arguments: Arguments) async throws {
-    // Whoever names a server means that one, whatever stands in the environment.
-    let isNamed = arguments.has("--endpoint") && !arguments.has("--data")
-    guard let path = arguments.value("--data"), !isNamed else {
+    guard let path = Self.folder(arguments) else {
       way = .server(try OperatorClient(arguments))
       return
     }
@@ -53,6 +51,11 @@ struct OperatorAccess: Sendable {
     } catch let failure as Failure where failure.code == .inUse {
       way = .server(try await OperatorClient(arguments, serverOf: path))
     }
+  }
+
+  /// The data folder that is meant. Whoever names a server means that one, whatever stands in the environment.
+  static func folder(_ arguments: Arguments) -> String? {
+    arguments.has("--endpoint") && !arguments.has("--data") ? nil : arguments.value("--data")
   }
 
   /// - Throws: If there is no store in the folder: a wrong path must not make an empty one.

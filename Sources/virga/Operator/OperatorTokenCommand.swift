@@ -18,7 +18,7 @@ enum OperatorTokenCommand {
   static let commands = [Command(token) { Terminal.print(try await find($0)) }]
 
   private static func find(_ arguments: Arguments) async throws -> String {
-    guard let folder = arguments.value("--data") else { return try await OperatorClient(arguments).token() }
+    guard let folder = OperatorAccess.folder(arguments) else { return try await OperatorClient(arguments).token() }
     try OperatorAccess.checkFolder(folder)
     return try Storage.existingSecrets(of: folder).operatorToken
   }
