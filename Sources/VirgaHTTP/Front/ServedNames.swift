@@ -7,18 +7,29 @@
 package struct ServedNames: Hashable, Sendable {
   /// The names besides those of the machine itself: in lower case, without a port.
   package private(set) var names: Set<String> = []
+  /// Whether strangers reach the server: then nobody is local. That follows from where it listens and what it was told,
+  /// not from whether a name can be made of that: a machine may be called `localhost`.
+  package let isPublic: Bool
 
   /// - Parameter baseURL: Where clients reach the server, if that was said.
-  /// - Parameter host: The address that it listens on; the machine's name where it listens on all.
-  package init(baseURL: String? = nil, host: String = "127.0.0.1") {
-    let authority = baseURL.flatMap(Self.authority)
-    for name in [authority.flatMap(Self.name), Self.name(of: host.contains(":") ? "[\(host)]" : host)] {
-      if let name, !Self.isLoopback(name) { names.insert(name) }
-    }
+  /// - Parameter host: The address that it listens on.
+  /// - Parameter machineName: What stands for an address that means all of the machine's.
+  package init(baseURL: String? = nil, host: String = "127.0.0.1", machineName: String? = nil) {
+    let stated = baseURL.flatMap(Self.authority).flatMap { Self.name(of: $0) }
+    let listening = Self.name(ofHost: host)
+    isPublic = !Self.isLoopback(listening) || baseURL != nil && !Self.isLoopback(stated)
+    let own = machineName.map { Self.name(ofHost: $0) } ?? listening
+    names = Set([stated, own].compactMap { $0 }.filter { !Self.isLoopback($0) })
   }
 
-  /// Whether strangers reach the server: then nobody is local.
-  package var isPublic: Bool { !names.isEmpty }
+  private static func isLoopback(_ name: String?) -> Bool { name.map { isLoopback($0) } ?? false }
+
+  /// The name of an address or a machine. Of an IPv6 address that is good on one of the machine's networks only, clients
+  /// do not say on which.
+  private static func name(ofHost host: String) -> String? {
+    guard host.utf8.contains(UInt8(ascii: ":")) else { return name(of: host) }
+    return name(of: "[\(host.prefix { $0 != "%" })]")
+  }
 
   /// The names as an operator is told of them.
   package var description: String {

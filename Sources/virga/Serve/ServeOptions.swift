@@ -195,7 +195,7 @@ struct ServeOptions: Sendable {
   }
 
   /// The names that the server answers to.
-  var names: ServedNames { ServedNames(baseURL: baseURL, host: reachableHost) }
+  var names: ServedNames { ServedNames(baseURL: baseURL, host: host, machineName: reachableHost) }
 
   /// Whether it is meant for more than this machine: then nobody is local, wherever they seem to ask from.
   var isPublic: Bool { names.isPublic }

@@ -27,13 +27,25 @@ import VirgaWire
       (nil, "127.0.0.1", false), (nil, "localhost", false), (nil, "::1", false),
       ("http://localhost:9000", "127.0.0.1", false), ("http://[::1]:9/x", "::1", false),
       ("https://sync.example", "127.0.0.1", true), (nil, "192.0.2.7", true), (nil, "2001:db8::1", true),
-      ("http://127.0.0.1", "0.0.0.0", true),
+      ("http://127.0.0.1", "0.0.0.0", true), (nil, "0.0.0.0", true), (nil, "::", true), (nil, "fe80::1%eth0", true),
+      ("http://localhost", "fe80::1%eth0", true), ("sync.example", "127.0.0.1", true), (nil, "a b", true),
+      (nil, "::ffff:127.0.0.1", false), (nil, "127.0.0.2", false),
     ] as [(String?, String, Bool)])
   func whatIsReachedFromElsewhereIsPublic(baseURL: String?, host: String, isPublic: Bool) {
     #expect(ServedNames(baseURL: baseURL, host: host).isPublic == isPublic)
   }
 
+  /// What a machine without a name of its own is called makes nobody local.
+  @Test(arguments: ["0.0.0.0", "::"], ["localhost", "127.0.0.1", ""])
+  func aServerOnAllAddressesIsPublicWhateverTheMachineIsCalled(host: String, machine: String) {
+    let names = ServedNames(host: host, machineName: machine)
+    #expect(names.isPublic && names.names.isEmpty)
+    let named = ServedNames(host: host, machineName: "Shelf.example")
+    #expect(named.isPublic && named.names == ["shelf.example"])
+  }
+
   @Test func anAddressThatItListensOnIsAName() {
+    #expect(ServedNames(host: "fe80::1%eth0").serves(host: "[FE80::1]:80"))
     #expect(ServedNames(host: "192.0.2.7").serves(host: "192.0.2.7:80"))
     #expect(ServedNames(host: "2001:db8::1").serves(host: "[2001:DB8:0::1]:80"))
     #expect(!ServedNames(host: "192.0.2.7").serves(host: "192.0.2.8"))
