@@ -15,7 +15,7 @@ public struct Service: Sendable {
 
   /// Performs a call that only reads.
   /// - Throws: `ServiceError` when the call fails as a whole, `StoreError` when the store does, and `WriteNeeded` for a
-  ///   query that must first make an index: perform the call as a write.
+  ///   query that must first make an index.
   public func read(_ call: Call, in transaction: any ReadTransaction, context: inout CallContext) throws -> Reply {
     try checkContainer(context.endpoint.container)
     try call.checkCount(atMost: context.operationsPerRequestMax)
@@ -65,7 +65,6 @@ public struct Service: Sendable {
     _ prepared: PreparedCall, in transaction: any WriteTransaction, context: inout CallContext
   ) throws -> Reply {
     switch prepared.call {
-    case .recordsQuery(let request): try queryMakingIndexes(request, in: transaction, context: context)
     case .recordsModify(let request):
       try modifyRecords(request, prepared.operations, in: transaction, context: &context)
     case .recordsAccept(let request): try acceptShares(request, in: transaction, context: &context)

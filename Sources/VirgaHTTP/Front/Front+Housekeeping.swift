@@ -15,6 +15,7 @@ final class RemovalBell: Sendable {
 extension Front {
   private static let collectionTime: Duration = .seconds(600)
   private static let assetsPerCollection = 100
+  private static let roundsPerCollection = 10_000
 
   /// Ends polls whose time is over and clears away what nobody needs, until the task is cancelled.
   /// - Parameter clock: Measures seconds.
@@ -45,16 +46,9 @@ extension Front {
     while !Task.isCancelled {
       do { try await clock.sleep(for: .seconds(1)) } catch { return }
       guard removals.take() else { continue }
-      do { try await perform(.removedRecords, now: configuration.now()) } catch {
+      do { try await perform([.removedRecords], now: configuration.now()) } catch {
         configuration.log("clearing away deleted zones: \(error)")
       }
-    }
-  }
-
-  private func perform(_ step: CompactionStep, now: Timestamp) async throws {
-    var isMoreLikely = true
-    while isMoreLikely, !Task.isCancelled {
-      isMoreLikely = try await store.write { [service] in try service.perform(step, in: $0, now: now) }
     }
   }
 
@@ -64,12 +58,27 @@ extension Front {
     let now = configuration.now()
     do {
       let steps = try await store.read { [service] in try service.compactionSteps(in: $0, now: now) }
-      for step in steps { try await perform(step, now: now) }
+      try await perform(steps, now: now)
       if Task.isCancelled { return }
       try await collectAssets(now: now)
       try await assets.removeUploads(before: Int((now - .seconds(86_400)).milliseconds / 1_000))
     } catch {
       configuration.log("clearing away: \(error)")
+    }
+  }
+
+  /// Performs steps, and again those of which more is likely: in turns, so that none keeps the others waiting, and not for
+  /// ever, so that what comes after has its turn too.
+  private func perform(_ steps: [CompactionStep], now: Timestamp) async throws {
+    var rest = steps
+    for _ in 0..<Self.roundsPerCollection where !rest.isEmpty {
+      var unfinished: [CompactionStep] = []
+      for step in rest {
+        if Task.isCancelled { return }
+        let isMoreLikely = try await store.write { [service] in try service.perform(step, in: $0, now: now) }
+        if isMoreLikely { unfinished.append(step) }
+      }
+      rest = unfinished
     }
   }
 

@@ -16,6 +16,22 @@ final class IndexMaking: Sendable {
   /// Steps come one by one, in the order in which they were asked for.
   let gate = SharedGate()
   private let budgets = Mutex(Budgets())
+  /// The indexes that queries wait for or are about to read, and how many do.
+  private let claimed = Mutex([ZoneKey: [IndexDefinition: Int]]())
+
+  func claim(_ need: WriteNeeded) {
+    claimed.withLock { $0[need.zone, default: [:]][need.definition, default: 0] += 1 }
+  }
+
+  func release(_ need: WriteNeeded) {
+    claimed.withLock { claimed in
+      let others = claimed[need.zone]?[need.definition] ?? 1
+      claimed[need.zone]?[need.definition] = others > 1 ? others - 1 : nil
+      if claimed[need.zone]?.isEmpty == true { claimed[need.zone] = nil }
+    }
+  }
+
+  func claimed(in zone: ZoneKey) -> Set<IndexDefinition> { claimed.withLock { Set($0[zone, default: [:]].keys) } }
 
   /// - Throws: `THROTTLED` with the time to wait.
   func check(_ user: String, _ zone: String, now: Timestamp) throws(ServiceError) {
@@ -43,10 +59,16 @@ extension Front {
 
   /// Runs a read, and makes the indexes that it asks for on the way.
   func buildingIndexes<Value>(for context: CallContext, _ read: () async throws -> Value) async throws -> Value {
+    var needs: [WriteNeeded] = []
+    defer { needs.forEach(indexes.release) }
     for _ in 0..<Self.attemptsMax {
-      do { return try await read() } catch let need as WriteNeeded { try await make(need, for: context) }
+      do { return try await read() } catch let need as WriteNeeded {
+        indexes.claim(need)
+        needs.append(need)
+        try await make(need, for: context)
+      }
     }
-    throw ServiceError(.tryAgainLater, "indexes of other queries replaced the index of this one", retryAfterSeconds: 5)
+    throw ServiceError.indexesAreBusy
   }
 
   private func make(_ need: WriteNeeded, for context: CallContext) async throws {
@@ -56,15 +78,20 @@ extension Front {
     let database = need.zone.database
     let zone = "\(database.container)/\(database.environment)/\(database.owner?.rawValue ?? "")/\(need.zone.name)"
     try indexes.check(payer, zone, now: configuration.now())
-    var isReady = false
-    while !isReady {
+    var hasBegun = false
+    while true {
       // What was done so far is there for the next query.
       if Task.isCancelled { throw CancellationError() }
-      let step = try await indexes.gate.alone { [store, service] in
-        try await store.write { try service.advance(need, for: user, in: $0) }
+      let step = try await indexes.gate.alone { [store, service, indexes] in
+        try await store.write { transaction in
+          try service.advance(need, for: user, sparing: indexes.claimed(in: need.zone), in: transaction)
+        }
       }
       indexes.charge(step.records, payer, zone, now: configuration.now())
-      isReady = step.isReady
+      if step.isReady { return }
+      // Others took its place though it was awaited: so they would again.
+      if step.hasBegun && hasBegun { throw ServiceError.indexesAreBusy }
+      if step.hasBegun { hasBegun = true }
     }
   }
 }

@@ -197,16 +197,6 @@ public protocol WriteTransaction: ReadTransaction {
   func removeNotifications(_ ids: [Int64], of pushToken: String) throws
 }
 
-extension WriteTransaction {
-  /// Makes an index of the zone's records and fills it at once.
-  /// - Precondition: The zone has none of this definition.
-  public func makeIndex(_ definition: IndexDefinition, of zone: ZoneRow) throws -> RecordIndex {
-    var index = try beginIndex(definition, of: zone, for: "")
-    while !index.isReady { index = try fillIndex(index, of: zone, portion: .all).index }
-    return index
-  }
-}
-
 extension ReadTransaction {
   public func entity<Value: Sendable>(
     _ kind: Entity.Kind, key: String, as read: ([UInt8]) throws -> Value

@@ -150,24 +150,38 @@ extension SQLiteTransaction {
     cache.indexes[zone.id] = nil
   }
 
-  /// No zone has the number 0; indexes that were taken away have it until their entries are gone.
+  /// No zone has the number 0; indexes that were taken away have it until their entries are gone. One without entries
+  /// counts as an entry.
   func clearRemovedIndexes(limit: Int) throws -> Bool {
-    let oldest = try statement("SELECT id FROM record_index WHERE zone = 0 ORDER BY id LIMIT 1")
-    guard let index = try oldest.first({ $0.int64(0) }) else { return false }
+    var left = max(1, limit)
+    var isDone = true
+    while left > 0, let index = try oldestRemovedIndex() {
+      isDone = false
+      let count = try removeEntries(of: index, limit: left)
+      if count < left {
+        let row = try statement("DELETE FROM record_index WHERE id = ?")
+        try row.bind(1, index)
+        try row.run()
+      }
+      left -= max(1, count)
+    }
+    return !isDone
+  }
+
+  private func oldestRemovedIndex() throws -> Int64? {
+    try statement("SELECT id FROM record_index WHERE zone = 0 ORDER BY id LIMIT 1").first { $0.int64(0) }
+  }
+
+  private func removeEntries(of index: Int64, limit: Int) throws -> Int {
     let entries = try statement(
       """
       DELETE FROM index_entry WHERE record_index = ?1 AND (key, name) IN (
         SELECT key, name FROM index_entry WHERE record_index = ?1 ORDER BY key, name LIMIT ?2)
       """)
     try entries.bind(1, index)
-    try entries.bind(2, Int64(max(1, limit)))
+    try entries.bind(2, Int64(limit))
     try entries.run()
-    if connection.changedRowCount < max(1, limit) {
-      let row = try statement("DELETE FROM record_index WHERE id = ?")
-      try row.bind(1, index)
-      try row.run()
-    }
-    return true
+    return connection.changedRowCount
   }
 
   func updateIndexes(from previous: StoredRecord?, to record: StoredRecord, in zone: ZoneRow) throws {

@@ -24,6 +24,48 @@ import VirgaWire
     }
   }
 
+  /// As many queries at once as would take each other's indexes away for ever.
+  @Test(.timeLimit(.minutes(1))) func moreQueriesAtOnceThanAVisitorHasIndexesAllEnd() async throws {
+    let (world, writes) = try await world(records: 0)
+    let fields = (0..<Limits.indexesPerVisitorMax + 4).map { "f\($0)" }
+    let values = fields.map { #""\#($0)":{"value":1,"type":"INT64"}"# }.joined(separator: ",")
+    for start in [0, 200] {
+      let operations = (start..<start + 200).map {
+        #"{"operationType":"create","record":{"recordName":"p\#($0)","recordType":"Trip","fields":{\#(values)}}}"#
+      }
+      let answer = try await world.send(
+        "POST", world.path(.recordsModify, scope: .public),
+        Array(#"{"operations":[\#(operations.joined(separator: ","))]}"#.utf8))
+      try #require(answer.status == 200, "\(answer.text)")
+    }
+    func ask(_ field: String) async throws -> FrontWorld.Answer {
+      let filter = #"{"comparator":"NOT_EQUALS","fieldName":"\#(field)","fieldValue":{"value":-5}}"#
+      let sort = #"{"fieldName":"\#(field)"}"#
+      let query = #"{"query":{"recordType":"Trip","filterBy":[\#(filter)],"sortBy":[\#(sort)]},"resultsLimit":1}"#
+      return try await world.send("POST", world.path(.recordsQuery, scope: .public), Array(query.utf8))
+    }
+    let before = writes()
+    let answers = try await withThrowingTaskGroup(of: FrontWorld.Answer.self) { group in
+      for field in fields { group.addTask { try await ask(field) } }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(answers.allSatisfy { $0.status == 200 || $0.status == 503 }, "\(answers.map(\.text))")
+    #expect(answers.count { $0.status == 200 } >= Limits.indexesPerVisitorMax)
+    // Each index is begun and filled in two steps.
+    #expect(writes() - before <= 4 * fields.count, "\(writes() - before) writes")
+    let next = try await ask(fields[fields.count - 1])
+    #expect(next.status == 200, "\(next.text)")
+  }
+
+  @Test func anIndexThatIsBegunCountsAsAStep() async throws {
+    let (world, _) = try await world(records: 250)
+    let front = world.front
+    front.indexes.charge(
+      Limits.indexedRecordsPerUserMax - 250 - 1, "account-phone", "elsewhere", now: world.clock.now)
+    #expect(try await world.call(.recordsQuery, query(["n"])).status == 200)
+    #expect(throws: ServiceError.self) { try front.indexes.check("account-phone", "z", now: world.clock.now) }
+  }
+
   private func world(records: Int) async throws -> (FrontWorld, writes: @Sendable () -> Int) {
     let made = Box<CountingStore?>(nil)
     let world = try await FrontWorld(over: { memory in

@@ -85,8 +85,10 @@ final class Harness {
           ? try service.read(call, in: transaction, context: &context)
           : try service.write(call, in: transaction, context: &context)
         return (reply, context.wakes)
-      } catch is WriteNeeded {
-        return (try service.write(call, in: transaction, context: &context), context.wakes)
+      } catch let need as WriteNeeded {
+        return try service.making(need, for: context.principal.user, in: transaction) {
+          (try service.read(call, in: transaction, context: &context), context.wakes)
+        }
       }
     }
   }
@@ -254,7 +256,27 @@ extension ZoneResult {
   var code: ServerErrorCode? { if case .failure(_, let error) = self { error.code } else { nil } }
 }
 
+extension WriteTransaction {
+  /// Makes an index of the zone's records and fills it at once.
+  func makeIndex(_ definition: IndexDefinition, of zone: ZoneRow) throws -> RecordIndex {
+    var index = try beginIndex(definition, of: zone, for: "")
+    while !index.isReady { index = try fillIndex(index, of: zone, portion: .all).index }
+    return index
+  }
+}
+
 extension Service {
+  /// Makes the indexes that `read` asks for, all in one write.
+  func making<Value>(
+    _ first: WriteNeeded, for user: UserName?, in transaction: any WriteTransaction, _ read: () throws -> Value
+  ) throws -> Value {
+    var need = first
+    while true {
+      while try !advance(need, for: user, portion: .all, in: transaction).isReady {}
+      do { return try read() } catch let next as WriteNeeded { need = next }
+    }
+  }
+
   /// All steps of a compaction at once.
   func compact(in transaction: any WriteTransaction, now: Timestamp) throws {
     for step in try compactionSteps(in: transaction, now: now) {

@@ -143,6 +143,21 @@ import VirgaWire
     }
   }
 
+  /// Indexes that were never filled go many at a time.
+  @Test func removedIndexesWithoutEntriesGoTogether() async throws {
+    let store = try StoreKind.sqlite.open()
+    try await store.write { transaction in
+      let zone = try transaction.makeZone()
+      try transaction.save(Self.note("r", 1, "x"), in: zone)
+      for _ in 0..<50 {
+        try transaction.removeIndex(try transaction.beginIndex(Self.byTitle, of: zone, for: ""), of: zone)
+      }
+      #expect(try transaction.clearRemovedIndexes(limit: 49))
+      #expect(try transaction.clearRemovedIndexes(limit: 49), "one was left")
+      #expect(try !transaction.clearRemovedIndexes(limit: 49))
+    }
+  }
+
   // MARK: How many there may be
 
   private static let key = DatabaseKey(container: "iCloud.test", environment: .development, owner: "_alice")
@@ -185,6 +200,26 @@ import VirgaWire
     let crowd = (0..<5).flatMap { Array(repeating: UserName("_m\($0)"), count: Limits.indexesPerVisitorMax) }
     let found = try await makers(of: ["_bob", "_bob"] + crowd, in: nil)
     #expect(found["_bob"] == 2 && found.values.reduce(0, +) == Limits.indexesPerZoneMax)
+  }
+
+  /// What other queries wait for does not go, so they never take turns in taking each other's index away.
+  @Test(
+    arguments: [("_mallory", Limits.indexesPerVisitorMax), ("_alice", Limits.indexesPerZoneMax)] as [(UserName, Int)])
+  func anIndexThatAQueryWaitsForStays(user: UserName, most: Int) async throws {
+    let store = try StoreKind.memory.open()
+    try await store.write { transaction in
+      let zone = try transaction.makeZone("Notes", in: Self.key)
+      func advance(_ number: Int, sparing spared: Range<Int>) throws -> IndexStep {
+        let need = WriteNeeded(
+          zone: ZoneKey("Notes", in: Self.key), definition: Self.definition(number), besides: nil)
+        return try Service().advance(need, for: user, sparing: Set(spared.map(Self.definition)), in: transaction)
+      }
+      for number in 0..<most { #expect(try advance(number, sparing: 0..<0).hasBegun) }
+      #expect { try advance(most, sparing: 0..<most) } throws: { ($0 as? ServiceError)?.code == .tryAgainLater }
+      let step = try advance(most, sparing: 1..<most)
+      #expect(step.hasBegun && step.records == Limits.recordsPerIndexStepMax)
+      #expect(try transaction.indexes(of: zone).map(\.definition) == (1...most).map(Self.definition))
+    }
   }
 
   @Test func aQueryOfAZoneThatIsGoneNeedsNoIndex() async throws {

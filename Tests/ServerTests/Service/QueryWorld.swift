@@ -47,8 +47,13 @@ final class QueryWorld: Sendable {
           var context = context
           return try service.read(call, in: transaction, context: &context)
         }
-      } catch is WriteNeeded {
-        // Then it is performed as a write.
+      } catch let need as WriteNeeded {
+        return try await under.write { [service] transaction in
+          var context = context
+          return try service.making(need, for: user, in: transaction) {
+            try service.read(call, in: transaction, context: &context)
+          }
+        }
       }
     }
     return try await under.write { [service] transaction in
