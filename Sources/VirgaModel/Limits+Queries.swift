@@ -6,6 +6,12 @@ extension Limits {
   public static let queryValuesMax = 5_000
   /// Reads that one page of a query may make beyond the records that it gives; the page then ends early, with a marker.
   public static let recordsReadPerQueryPageMax = 10_000
+  /// Reads of what a participant does not see after which a request for changes gives no further zone.
+  public static let hiddenReadsPerRequestMax = 20_000
+  /// Reads of what a user does not see, in the zones of others and the public database: at once, and for each second
+  /// after.
+  public static let hiddenReadsPerUserMax = 500_000
+  public static let hiddenReadsPerUserAndSecond = 20_000
   /// Bytes of a record that count as another read.
   public static let bytesPerQueryRead = 16 << 10
   /// Entries of an index up to which a query rather reads all of them and sorts than walks in the order of its sort.

@@ -108,6 +108,9 @@ public struct CallContext: Sendable {
   public var wakes = Wakes()
   /// Whether a client waits at a push token, or did a moment ago.
   public var isAwaited: @Sendable (_ pushToken: String) -> Bool = { _ in false }
+  /// Reads that the call made for what the caller does not see. No page ends because of them, so whoever has calls
+  /// performed bounds them by time.
+  package var hiddenReads = 0
 
   public init(
     endpoint: Endpoint, principal: Principal, now: Timestamp, random: any RandomNumberGenerator & Sendable,

@@ -26,15 +26,15 @@ public struct Service: Sendable {
     _ call: Call, in transaction: any ReadTransaction, context: inout CallContext
   ) throws -> Reply {
     switch call {
-    case .recordsQuery(let request): try queryRecords(request, in: transaction, context: context)
+    case .recordsQuery(let request): try queryRecords(request, in: transaction, context: &context)
     case .recordsLookup(let request): try lookUpRecords(request, in: transaction, context: context)
-    case .recordsChanges(let request): try recordChanges(request, in: transaction, context: context)
+    case .recordsChanges(let request): try recordChanges(request, in: transaction, context: &context)
     case .zonesList: try listZones(in: transaction, context: context)
     case .zonesLookup(let request): try lookUpZones(request, in: transaction, context: context)
     case .zonesChanges(let request): .zonesChanges(try databaseChanges(request, in: transaction, context: context))
     case .changesDatabase(let request):
       .databaseChanges(try databaseChanges(request, in: transaction, context: context))
-    case .changesZone(let requests): try zoneChanges(requests, in: transaction, context: context)
+    case .changesZone(let requests): try zoneChanges(requests, in: transaction, context: &context)
     case .subscriptionsList: try listSubscriptions(in: transaction, context: context)
     case .subscriptionsLookup(let request): try lookUpSubscriptions(request, in: transaction, context: context)
     case .recordsResolve(let request): try resolveShares(request, in: transaction, context: context)

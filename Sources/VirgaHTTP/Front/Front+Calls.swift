@@ -97,10 +97,7 @@ extension Front {
   func run(_ call: Call, _ context: CallContext, size: BodySize = .any) async throws -> Reply {
     if call.operation.isReadOnly {
       return try await buildingIndexes(for: context) {
-        try await store.read(size: call.isSmallRead ? size : .any) { [service] transaction in
-          var context = context
-          return try service.read(call, in: transaction, context: &context)
-        }
+        try await store.read(size: call.isSmallRead ? size : .any, reading(call, context))
       }
     }
     // In the databases of others one save may concern many.
@@ -129,10 +126,19 @@ extension Front {
   private func readLarge(
     _ call: Call, _ context: CallContext, _ encode: @escaping @Sendable (Reply) -> [UInt8]
   ) async throws -> [UInt8] {
-    try await buildingIndexes(for: context) {
-      try await store.read { [service] transaction in
-        var context = context
-        return encode(try service.read(call, in: transaction, context: &context))
+    let reading = reading(call, context)
+    return try await buildingIndexes(for: context) {
+      try await store.read { transaction in encode(try reading(transaction)) }
+    }
+  }
+
+  /// The call as a read.
+  private func reading(
+    _ call: Call, _ context: CallContext
+  ) -> @Sendable (any ReadTransaction) throws -> Reply {
+    { [service, hiddenReads, now = configuration.now] transaction in
+      try hiddenReads.counting(for: context, now: now) { context in
+        try service.read(call, in: transaction, context: &context)
       }
     }
   }

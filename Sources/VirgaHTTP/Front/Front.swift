@@ -17,6 +17,7 @@ package final class Front: HTTPHandler {
   let credentials: OperatorRoutes
   let rates: RequestRates
   let indexes = IndexMaking()
+  let hiddenReads = HiddenReads()
   let readiness = Readiness()
   let targets = TargetMemory()
   let removals = RemovalBell()

@@ -3,18 +3,20 @@ import VirgaWire
 
 extension Service {
   func recordChanges(
-    _ request: ZoneChangesRequest, in transaction: any ReadTransaction, context: CallContext
+    _ request: ZoneChangesRequest, in transaction: any ReadTransaction, context: inout CallContext
   ) throws -> Reply {
     let access = try Access(context)
     var feed = ZoneFeed(access: access, transaction: transaction, context: context)
+    defer { context.hiddenReads += feed.hiddenReads }
     return .recordChanges(try feed.page(request))
   }
 
   func zoneChanges(
-    _ requests: [ZoneChangesRequest], in transaction: any ReadTransaction, context: CallContext
+    _ requests: [ZoneChangesRequest], in transaction: any ReadTransaction, context: inout CallContext
   ) throws -> Reply {
     let access = try Access(context)
     var feed = ZoneFeed(access: access, transaction: transaction, context: context)
+    defer { context.hiddenReads += feed.hiddenReads }
     return .zoneChanges(
       try requests.map { request in
         try itemResult(failure: { .failure(request.zone, $0) }) { .page(try feed.page(request)) }
@@ -24,7 +26,8 @@ extension Service {
 
 /// Reads pages of zones' change feeds. All pages of one request share one allowance of bytes, but each that has
 /// changes to give holds at least one, so that every reader gets on, until the answer has grown too large for more zones.
-/// They share an allowance of changes to look at in the same way.
+/// They share an allowance of changes to look at in the same way. What a participant of hierarchies does not see ends no
+/// page, but a request that had to read much of it gives no further zone.
 struct ZoneFeed {
   let access: Access
   let transaction: any ReadTransaction
@@ -32,6 +35,10 @@ struct ZoneFeed {
   private var bytesLeft = Limits.pageBytesMax
   private var bytesTaken = 0
   private var readsLeft = Limits.changesReadPerPageMax
+  /// Reads for participants of hierarchies that end no page.
+  private(set) var hiddenReads = 0
+  /// Zones are opened once, however often a request names them: that reads the zone's shares.
+  private var zones: [ZoneID: OpenZone] = [:]
 
   /// Each page looks at so many changes at least.
   private static let readsPerZoneMin = 100
@@ -50,9 +57,12 @@ struct ZoneFeed {
     try Limits.check(desiredKeys: request.desiredKeys)
     try Limits.check(
       request.desiredRecordTypes?.count ?? 0, atMost: Limits.recordTypesPerSchemaMax, "names in desiredRecordTypes")
-    let zone = try access.openZone(request.zone, in: transaction)
+    let zone = try open(request.zone)
     guard let row = zone.feedRow else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
     try Limits.check(bytesTaken, atMost: Limits.answerBytesMax, "bytes of records in one answer")
+    if zone.reach?.isWholeZone == false, hiddenReads > Limits.hiddenReadsPerRequestMax {
+      throw ServiceError(.tryAgainLater, "ask for this zone in another request", retryAfterSeconds: 1)
+    }
     var page = Page(
       limit: try pageLimit(request.resultsLimit, context: context), bytesLeft: bytesLeft,
       readMax: max(readsLeft, Self.readsPerZoneMin), types: request.desiredRecordTypes.map(Set.init))
@@ -65,8 +75,17 @@ struct ZoneFeed {
     bytesLeft = page.bytesLeft
     bytesTaken += page.bytes
     readsLeft -= page.read
+    hiddenReads += page.hiddenReads
     return ZoneChangesPage(
       zone: zone.id, records: page.records, syncToken: zone.tokens.text(of: token), moreComing: page.isCut)
+  }
+
+  private mutating func open(_ selector: ZoneSelector) throws -> OpenZone {
+    let id = try access.zoneID(selector)
+    if let zone = zones[id] { return zone }
+    let zone = try access.openZone(selector, in: transaction)
+    zones[id] = zone
+    return zone
   }
 
   private func readForward(
@@ -80,7 +99,7 @@ struct ZoneFeed {
     let isFiltered = reach.map { !$0.isWholeZone } ?? false
     var notes = try reach.map { try transaction.shareNotes(of: $0.zone, after: start.position) }
     var note = try notes?.next()
-    try changes(in: row, of: isFiltered ? reach : nil, after: start.position) { record in
+    let hiddenReads = try changes(in: row, of: isFiltered ? reach : nil, after: start.position) { record in
       while let due = note, due.sequence < record.sequence {
         guard try add(due, start, row: row, reach: reach, view: view, to: &page) else { return false }
         last = due.sequence
@@ -91,6 +110,7 @@ struct ZoneFeed {
       last = record.sequence
       return true
     }
+    page.hiddenReads += hiddenReads
     while !page.isCut, let due = note {
       guard try add(due, start, row: row, reach: reach, view: view, to: &page) else { break }
       last = due.sequence
@@ -104,11 +124,15 @@ struct ZoneFeed {
   ///
   /// How many others changed must not show, so a page does not end because of them. If there are very many, the records
   /// of the hierarchy are looked for from its root.
+  /// - Returns: How many reads were for what is hidden.
   private func changes(
     in row: ZoneRow, of reach: SharedReach?, after position: Int64, _ body: (StoredRecord) throws -> Bool
-  ) throws {
+  ) throws -> Int {
     let limit = Limits.changesReadPerPageMax
-    guard let reach else { return try transaction.changes(in: row, after: position, limit: limit + 1, body) }
+    guard let reach else {
+      try transaction.changes(in: row, after: position, limit: limit + 1, body)
+      return 0
+    }
     var hidden = 0
     var last = position
     func visit(_ record: StoredRecord) throws -> Bool {
@@ -125,21 +149,28 @@ struct ZoneFeed {
       last = record.sequence
       return !isDone
     }
-    guard hidden > limit, !isDone else { return }
-    guard let later = try visible(reach, in: row, where: { $0 > last }) else {
+    guard hidden > limit, !isDone else { return hidden }
+    let later = try visible(reach, in: row, where: { $0 > last })
+    hidden += later.reads
+    guard let names = later.names else {
       // What the participant sees is as much.
-      return try transaction.changes(in: row, after: last, limit: .max, visit)
+      try transaction.changes(in: row, after: last, limit: .max, visit)
+      return hidden
     }
-    for name in later {
-      if let record = try transaction.record(name, in: row), try !body(record) { return }
+    for name in names {
+      if let record = try transaction.record(name, in: row), try !body(record) { break }
     }
+    return hidden
   }
 
-  /// The names of what a participant sees, by the number of the last change; `nil` for too many.
+  /// The names of what a participant sees, by the number of the last change; `nil` for too many. And about how many reads
+  /// it took to know.
   private func visible(
     _ reach: SharedReach, in row: ZoneRow, where isWanted: (Int64) -> Bool
-  ) throws -> [RecordName]? {
-    guard let names = try reach.names(in: row, atMost: Limits.changesReadPerPageMax, transaction) else { return nil }
+  ) throws -> (names: [RecordName]?, reads: Int) {
+    guard let names = try reach.names(in: row, atMost: Limits.changesReadPerPageMax, transaction) else {
+      return (nil, Limits.changesReadPerPageMax)
+    }
     var found: [(sequence: Int64, name: RecordName)] = []
     for name in names {
       guard let record = try transaction.record(name, in: row), isWanted(record.sequence), !record.isDeleted,
@@ -147,7 +178,7 @@ struct ZoneFeed {
       else { continue }
       found.append((record.sequence, name))
     }
-    return found.sorted { $0.sequence < $1.sequence }.map(\.name)
+    return (found.sorted { $0.sequence < $1.sequence }.map(\.name), 2 * names.count)
   }
 
   /// Tells of a record that the participant began or ceased to see. One that changed since is told under its own number.
@@ -157,6 +188,7 @@ struct ZoneFeed {
   ) throws -> Bool {
     guard var record = try transaction.record(note.name, in: row) else {
       // Its tombstone is past its age, and so is every token that asks for it.
+      page.hiddenReads += 1
       return true
     }
     let isVisible = try !record.isDeleted && reach?.sees(record) == true
@@ -182,7 +214,9 @@ struct ZoneFeed {
       last = token.position
     }
     let hierarchy = reach.flatMap { $0.isWholeZone ? nil : $0 }
-    if let hierarchy, let names = try visible(hierarchy, in: row, where: { $0 < last }) {
+    let visible = try hierarchy.map { try self.visible($0, in: row, where: { $0 < last }) }
+    page.hiddenReads += visible?.reads ?? 0
+    if let names = visible?.names {
       // As in a forward walk, what is hidden ends no page.
       for name in names.reversed() {
         guard let record = try transaction.record(name, in: row) else { continue }
@@ -192,7 +226,10 @@ struct ZoneFeed {
     } else {
       let limit = hierarchy == nil ? Limits.changesReadPerPageMax + 1 : .max
       try transaction.changes(in: row, before: last, limit: limit) { record in
-        if let hierarchy, try record.isDeleted || !hierarchy.sees(record) { return true }
+        if let hierarchy, try record.isDeleted || !hierarchy.sees(record) {
+          page.hiddenReads += 1
+          return true
+        }
         guard try page.add(record, isNews: !record.isDeleted, view: view) else { return false }
         last = record.sequence
         return true
@@ -215,6 +252,8 @@ private struct Page {
   /// The bytes of its records.
   private(set) var bytes = 0
   private(set) var read = 0
+  /// Reads that do not end it.
+  var hiddenReads = 0
 
   init(limit: Int, bytesLeft: Int, readMax: Int, types: Set<RecordType>?) {
     self.limit = limit

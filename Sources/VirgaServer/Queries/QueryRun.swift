@@ -23,6 +23,8 @@ struct QueryRun {
   /// Up to here all zones were read, if a walk had to end early.
   private var horizon: QueryPosition?
   private var readsLeft = Limits.recordsReadPerQueryPageMax
+  /// Records that were read and that the caller does not see: they end no page.
+  private(set) var hiddenReads = 0
 
   /// Walks read so many records of each zone at least, so that each page gets on.
   private static let readsPerZoneMin = 100
@@ -265,8 +267,10 @@ struct QueryRun {
     return (IndexRange(lower: lower, upper: range.upper), entry)
   }
 
-  private func isVisible(_ record: StoredRecord, in zone: OpenZone) throws -> Bool {
-    try zone.reach?.sees(record) ?? zone.grants?.mayRead(record) ?? true
+  private mutating func isVisible(_ record: StoredRecord, in zone: OpenZone) throws -> Bool {
+    let isVisible = try zone.reach?.sees(record) ?? zone.grants?.mayRead(record) ?? true
+    if !isVisible { hiddenReads += 1 }
+    return isVisible
   }
 
   /// Where a visible record belongs, if it meets the query.

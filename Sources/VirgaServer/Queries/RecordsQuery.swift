@@ -18,7 +18,7 @@ extension Service {
   /// stays as it is comes once, whatever else changes between the pages.
   /// - Throws: `WriteNeeded` if an index has to be made first.
   func queryRecords(
-    _ request: RecordsQueryRequest, in transaction: any ReadTransaction, context: CallContext
+    _ request: RecordsQueryRequest, in transaction: any ReadTransaction, context: inout CallContext
   ) throws -> Reply {
     let access = try Access(context)
     try Limits.check(desiredKeys: request.desiredKeys)
@@ -29,6 +29,7 @@ extension Service {
     var run = QueryRun(
       query, after: start, limit: try pageLimit(request.resultsLimit, context: context),
       scanMax: recordsScannedPerZoneMax, transaction: transaction)
+    defer { context.hiddenReads += run.hiddenReads }
     for zone in zones { try run.read(zone) }
     let (entries, end) = run.finish()
 

@@ -52,7 +52,7 @@ final class ShareTree {
 
 extension ReadTransaction {
   /// The records below these by `parent`, without those that have a share of their own and what is below them; `nil` for
-  /// more than `limit`.
+  /// more than `limit`, or if as many had to be left out.
   /// - Parameter others: Left out too, with what is below them.
   func descendants(
     of roots: [RecordName], in zone: ZoneRow, atMost limit: Int, stoppingAt others: Set<RecordName> = []
@@ -67,7 +67,7 @@ extension ReadTransaction {
         found.append(child)
         queue.append(child)
       }
-      if found.count > limit || children.count > limit { return nil }
+      if found.count > limit || children.count > limit || seen.count - roots.count > 2 * limit { return nil }
     }
     return found.sorted()
   }

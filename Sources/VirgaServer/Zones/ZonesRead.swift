@@ -14,11 +14,16 @@ extension Service {
     _ request: ZonesLookupRequest, in transaction: any ReadTransaction, context: CallContext
   ) throws -> Reply {
     let access = try Access(context)
+    // To open a zone of somebody else reads its shares, so one that is named again is not opened again.
+    var known: [ZoneID: ZoneEnvelope] = [:]
     return .zones(
       try request.zones.map { selector in
         try itemResult(failure: { .failure(selector, $0) }) {
-          let zone = try access.openZone(selector, in: transaction)
-          return .zone(zone.envelope)
+          let id = try access.zoneID(selector)
+          if let envelope = known[id] { return .zone(envelope) }
+          let envelope = try access.openZone(selector, in: transaction).envelope
+          known[id] = envelope
+          return .zone(envelope)
         }
       })
   }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaServer
@@ -22,6 +23,32 @@ import VirgaWire
     // A bucket that was left alone is full, and no fuller.
     for _ in 0..<3 { #expect(limiter.admit("a", now: start + .seconds(900)) == nil) }
     #expect(limiter.admit("a", now: start + .seconds(900)) != nil)
+  }
+
+  /// Reading past what others hide is bounded for each user, over all their requests.
+  @Test func whoHadMuchReadForThemOfOthersWaits() async throws {
+    let world = try await FrontWorld()
+    let front = world.front
+    let endpoint = Endpoint(
+      container: world.container, environment: .development, scope: .shared, operation: .recordsChanges)
+    let context = CallContext(
+      endpoint: endpoint, principal: Principal(user: world.user, account: "account-phone", device: nil),
+      now: world.clock.now, random: SplitMix64(seed: 1),
+      urls: front.urls(for: HTTPRequestHead(method: "GET", target: "/")))
+    for reads in [Limits.hiddenReadsPerUserMax - 1, 1] {
+      _ = try front.hiddenReads.counting(for: context, now: { world.clock.now }) { context in
+        context.hiddenReads = reads
+        return .zones([])
+      }
+    }
+    for scope in [DatabaseScope.shared, .public] {
+      let refused = try await world.send("POST", world.path(.zonesLookup, scope: scope), Array(#"{"zones":[]}"#.utf8))
+      #expect(refused.status == 429 && refused.error.retryAfterSeconds ?? 0 > 0, "\(refused.text)")
+    }
+    #expect(try await world.call(.zonesLookup, #"{"zones":[]}"#).status == 200, "what is the user's own")
+    world.clock.advance(by: .seconds(1))
+    let later = try await world.send("POST", world.path(.zonesLookup, scope: .shared), Array(#"{"zones":[]}"#.utf8))
+    #expect(later.status == 200, "\(later.text)")
   }
 
   /// C123: a limit of one a second.

@@ -177,6 +177,63 @@ struct HiddenRecordTests {
     #expect(next.records.map(\.name) == ["own-10"] && !next.moreComing)
   }
 
+  // MARK: How much is read
+
+  private static func context(_ call: Call, user: UserName, _ scope: DatabaseScope) -> CallContext {
+    let endpoint = Endpoint(
+      container: "iCloud.test", environment: .development, scope: scope, operation: call.operation)
+    return CallContext(
+      endpoint: endpoint, principal: Principal(user: user, account: nil, device: nil),
+      now: Timestamp(milliseconds: 1_700_000_000_000), random: SplitMix64(seed: 7), urls: TestURLs())
+  }
+
+  /// However often one request names a zone of which little is shared, it reads what is hidden a few times at most.
+  @Test(arguments: [false, true]) func aRequestThatReadMuchGivesNoFurtherZone(isReversed: Bool) async throws {
+    let world = try await Self.sharedWorld(.memory, hidden: Self.hiddenCount, visible: isReversed ? 2_000 : 3)
+    var request = ZoneChangesRequest(zone: Self.shared)
+    request.isReversed = isReversed
+    // A walk from the newest looks for what is shared each time, so a page of one record takes as long.
+    if isReversed { request.resultsLimit = 1 }
+    let call = Call.changesZone(Array(repeating: request, count: 40))
+    let start = Self.context(call, user: "_bob", .shared)
+    let (reply, hidden) = try await world.under.read { [service = world.service] transaction in
+      var context = start
+      return (try service.read(call, in: transaction, context: &context), context.hiddenReads)
+    }
+    guard case .zoneChanges(let results) = reply else { throw ServiceError(.internalError, "no changes") }
+    let codes = results.map { if case .failure(_, let error) = $0 { error.code } else { nil } as ServerErrorCode? }
+    let given = codes.prefix { $0 == nil }.count
+    #expect((1...10).contains(given), "\(given)")
+    #expect(codes.dropFirst(given).allSatisfy { $0 == .tryAgainLater })
+    #expect(hidden > Limits.hiddenReadsPerRequestMax && hidden < 2 * Limits.hiddenReadsPerRequestMax, "\(hidden)")
+    // The next request gives it, and one who is up to date reads nothing that is hidden.
+    guard !isReversed else { return }
+    guard case .recordChanges(let page) = try await world.call(.recordsChanges(request), user: "_bob", scope: .shared)
+    else { throw ServiceError(.internalError, "no page") }
+    request.syncToken = page.syncToken
+    let again = Array(repeating: request, count: 40)
+    guard case .zoneChanges(let later) = try await world.call(.changesZone(again), user: "_bob", scope: .shared)
+    else { throw ServiceError(.internalError, "no changes") }
+    #expect(later.allSatisfy { if case .page = $0 { true } else { false } })
+  }
+
+  /// A walk past what is hidden is counted, so that whoever performs calls bounds it.
+  @Test func aWalkPastWhatIsHiddenIsCounted() async throws {
+    let world = try await Self.sharedWorld(.memory, hidden: 300, visible: 1)
+    var query = Query("Entry")
+    query.sorts = [QuerySort(.field("title"))]
+    let call = Call.recordsQuery(RecordsQueryRequest(query, zone: Self.shared))
+    let start = Self.context(call, user: "_bob", .shared)
+    var service = world.service
+    service.recordsScannedPerZoneMax = .max
+    let hidden = try await world.under.read { [service] transaction in
+      var context = start
+      _ = try service.read(call, in: transaction, context: &context)
+      return context.hiddenReads
+    }
+    #expect(hidden >= 300)
+  }
+
   // MARK: Tokens and tags
 
   @Test func aParticipantsTagsDoNotCount() async throws {
