@@ -72,7 +72,7 @@ test: deps
 	scripts/run-tests --skip-build $(COMPANIONS)
 
 # What needs no server, no disk and no clock, and what reads the sources.
-CHECKED = WireTests,SchemaTests,MergeTests,PredicateTests,SyncTests,ServerTests,CommandLineTests,TidyTests
+CHECKED = ModelTests,AuthTests,SQLiteTests,WireTests,SchemaTests,MergeTests,PredicateTests,SyncTests,ServerTests,CommandLineTests,TidyTests
 check: deps lint
 	$(REPLAN)
 	VIRGA_ONLY=$(CHECKED) $(SWIFT) build --build-tests

@@ -1,5 +1,5 @@
 public import Foundation
-import VirgaAccounts
+package import VirgaAccounts
 import VirgaAuth
 import VirgaCloudKit
 import VirgaModel
@@ -74,6 +74,13 @@ public struct DeviceAccount: Sendable {
       transport: Requests(
         endpoint: settings.endpoint, transport: CurlTransport(certificateFile: settings.certificateFile)),
       deviceName: settings.deviceName, now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
+  }
+
+  /// - Parameter client: The way to the server: a simulator's, or a test's.
+  package init(home: VirgaHome, client: AccountClient) {
+    self.home = home
+    self.client = client
+    server = client.endpoint
   }
 
   /// Whether the server is the one that is meant where nobody names another.

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 import VirgaCommandLine
@@ -37,13 +38,23 @@ import VirgaCommandLine
 }
 
 @Suite(.timeLimit(.minutes(1))) struct ProgressMeterTests {
+  /// A clock that the test moves.
+  private final class Clock: Sendable {
+    private let time = Mutex(ContinuousClock.now)
+    var now: ContinuousClock.Instant { time.withLock { $0 } }
+    func pass(milliseconds: Int) { time.withLock { $0 += .milliseconds(milliseconds) } }
+  }
+
+  private let clock = Clock()
+
   @Test func aTerminalShowsOneLineThatIsWipedAtTheEnd() throws {
     let terminal = try PseudoTerminal(columns: 60)
     defer { terminal.close() }
-    let meter = ProgressMeter("Backing up", unit: .things("assets"), total: 40, descriptor: terminal.program)
+    let meter = ProgressMeter(
+      "Backing up", unit: .things("assets"), total: 40, descriptor: terminal.program, now: { [clock] in clock.now })
     meter.update(done: 1)
     #expect(terminal.text().isEmpty, "quick work shows nothing")
-    usleep(600_000)
+    clock.pass(milliseconds: 600)
     for done in 2...40 { meter.update(done: Int64(done)) }
     let shown = terminal.text()
     #expect(shown.hasPrefix("\rBacking up"), "\(shown)")
@@ -57,8 +68,8 @@ import VirgaCommandLine
   @Test func whatIsNoTerminalShowsNothing() throws {
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
-    let meter = ProgressMeter("Backing up", unit: .bytes, total: 2, descriptor: ends[1])
-    usleep(600_000)
+    let meter = ProgressMeter("Backing up", unit: .bytes, total: 2, descriptor: ends[1], now: { [clock] in clock.now })
+    clock.pass(milliseconds: 600)
     meter.update(done: 1)
     meter.finish()
     close(ends[1])
@@ -70,8 +81,9 @@ import VirgaCommandLine
   @Test func nothingIsShownWhereItIsNotWanted() throws {
     let terminal = try PseudoTerminal(columns: 60)
     defer { terminal.close() }
-    let meter = ProgressMeter("Backing up", unit: .bytes, descriptor: terminal.program, isWanted: false)
-    usleep(600_000)
+    let meter = ProgressMeter(
+      "Backing up", unit: .bytes, descriptor: terminal.program, isWanted: false, now: { [clock] in clock.now })
+    clock.pass(milliseconds: 600)
     meter.update(done: 1)
     meter.finish()
     #expect(terminal.text().isEmpty)

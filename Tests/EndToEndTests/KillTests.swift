@@ -22,6 +22,7 @@ import Testing
     for round in 0..<Self.kills {
       let load = Load(client: client, round: round)
       let threads = (0..<Self.writers).map { writer in load.start(writer: writer) }
+      // The kill comes at any moment of the load, which has no event for each.
       try await Task.sleep(for: .milliseconds(Int.random(in: 5...80, using: &random)))
       await server.kill()
       for thread in threads { await thread.value }

@@ -66,6 +66,22 @@ import Testing
   /// SwiftPM refuses targets with unsafe flags in packages that others depend on by URL.
   @Test func theManifestMayBeDependedOn() { #expect(!manifest.contains("unsafeFlags")) }
 
+  /// Each library has tests: a target of its own, or one that the manifest gives a reason for.
+  @Test func everyLibraryIsTested() throws {
+    let start = try #require(manifest.firstRange(of: "    // Tests."))
+    let tests = manifest[start.upperBound...]
+    let libraries = manifest.matches(of: /module\(\s*"(\w+)"/).map { String($0.output.1) }
+    #expect(libraries.count > 15)
+    for library in libraries {
+      #expect(tests.contains("\"\(library)\""), "no test target names \(library)")
+      let name = library.hasPrefix("Virga") ? String(library.dropFirst("Virga".count)) : library
+      #expect(
+        ["\(name)Tests", "\(name.dropLast())Tests"].contains { tests.contains("\"\($0)\"") }
+          || tests.contains("`\(library)`"),
+        "\(library) has no test target, and the manifest does not say why")
+    }
+  }
+
   @Test func theReadmeNamesAProductOfThePackage() throws {
     let sample = try block("swift", in: readme)
     let product = try #require(sample.firstMatch(of: /\.product\(name: "(\w+)", package: "(\w+)"\)/))

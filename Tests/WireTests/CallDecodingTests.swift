@@ -291,18 +291,25 @@ import VirgaModel
     }
   }
 
+  private static let recordedRequests: [(String, VirgaWire.Operation, ZoneSelector?)] = Corpus.cases(
+    own: ["create", "replace", "delete"].map {
+      ("own/\($0)-request.json", .recordsModify, ZoneSelector("Diary", owner: "_5eed0f0a11ce"))
+    } + [("own/zones-list-request.json", .zonesList, nil)],
+    recorded: ["add_photo", "create", "remove_photo"].map {
+      (
+        "pyicloud/photos_browser_mutations/album_\($0)_request.json", .recordsModify,
+        ZoneSelector("PrimarySync", owner: "OWNER_RECORD_NAME_001")
+      )
+    } + [("icloudpd-recordings/zones-list-private.request.json", .zonesList, nil)])
+
   @Test(
-    .enabled(if: Corpus.webServices != nil, "the corpus of recorded messages is not here"),
-    arguments: [
-      ("pyicloud/photos_browser_mutations/album_add_photo_request.json", VirgaWire.Operation.recordsModify),
-      ("pyicloud/photos_browser_mutations/album_create_request.json", .recordsModify),
-      ("pyicloud/photos_browser_mutations/album_remove_photo_request.json", .recordsModify),
-      ("icloudpd-recordings/zones-list-private.request.json", .zonesList),
-    ])
-  func recordedRequestsAreUnderstood(_ path: String, _ operation: VirgaWire.Operation) throws {
+    arguments: recordedRequests)
+  func recordedRequestsAreUnderstood(
+    _ path: String, _ operation: VirgaWire.Operation, _ zone: ZoneSelector?
+  ) throws {
     let call = try Call(decoding: try Corpus.bytes(path), for: operation)
     if case .recordsModify(let request) = call {
-      #expect(request.zone == ZoneSelector("PrimarySync", owner: "OWNER_RECORD_NAME_001"))
+      #expect(request.zone == zone)
       #expect(request.operations.count == 1)
       #expect(request.operations[0].fault == nil)
     }

@@ -144,31 +144,18 @@ import VirgaModel
     }
   }
 
-  @Test(.enabled(if: Corpus.webServices != nil))
-  func recordedQueriesAreRead() throws {
-    for year in ["2018", "2023"] {
-      let bytes = try Corpus.bytes("icloudpd-recordings/query-indexing-\(year).request.json")
-      guard case .recordsQuery(let request) = try Call(decoding: bytes, for: .recordsQuery) else { continue }
-      #expect(request.query.recordType == "CheckIndexingState")
+  @Test(
+    arguments: Corpus.cases(
+      own: [("own/query-state-request.json", "SyncState")],
+      recorded: [
+        ("icloudpd-recordings/query-indexing-2018.request.json", "CheckIndexingState"),
+        ("icloudpd-recordings/query-indexing-2023.request.json", "CheckIndexingState"),
+      ]))
+  func recordedQueriesAreRead(path: String, recordType: RecordType) throws {
+    guard case .recordsQuery(let request) = try Call(decoding: try Corpus.bytes(path), for: .recordsQuery) else {
+      Issue.record("\(path) is not a query")
+      return
     }
-  }
-}
-
-/// How text is cut into words.
-@Suite struct SearchTokenTests {
-  /// C82
-  @Test(arguments: [
-    ("ΟΔΟΣ Οδός οδος", ["οδοσ", "οδοσ", "οδοσ"]), ("Ünal ÜNAL unal", ["unal", "unal", "unal"]),
-    ("Café Cafe\u{301} CAFÉ", ["cafe", "cafe", "cafe"]),
-    ("store's apple-pie, 2nd", ["store", "s", "apple", "pie", "2nd"]),
-    ("Straße STRASSE", ["strasse", "strasse"]), ("İstanbul", ["istanbul"]), ("東京 タワー", ["東", "京", "タ", "ワ", "ー"]),
-    ("ガ カ", ["カ\u{3099}", "カ"]), ("שָׁלוֹם", ["שלום"]), ("😀 — …", []), ("", []),
-  ])
-  func wordsAreFolded(text: String, words: [String]) {
-    #expect(SearchTokens.tokens(of: text).map { Array($0.utf8) } == words.map { Array($0.utf8) })
-  }
-
-  @Test func longWordsAreCut() {
-    #expect(SearchTokens.tokens(of: String(repeating: "x", count: 500)) == [String(repeating: "x", count: 64)])
+    #expect(request.query.recordType == recordType)
   }
 }

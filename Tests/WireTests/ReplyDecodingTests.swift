@@ -7,28 +7,38 @@ import VirgaModel
 /// What our client must understand of other servers.
 @Suite struct ReplyDecodingTests {
   @Test(
-    .enabled(if: Corpus.webServices != nil, "the corpus of recorded messages is not here"),
-    arguments: [
-      ("pyicloud/notes/notes_changes_zone_response.json", VirgaWire.Operation.changesZone),
-      ("pyicloud/notes/notes_current_sync_token_changes_response.json", .changesZone),
-      ("pyicloud/photos_zone_changes_response.json", .changesZone),
-      ("pyicloud/notes/notes_lookup_note_response.json", .recordsLookup),
-      ("pyicloud/notes/notes_lookup_attachment_response.json", .recordsLookup),
-      ("pyicloud/notes/notes_query_folders_response.json", .recordsLookup),
-      ("pyicloud/photos_album_create_response.json", .recordsModify),
-      ("pyicloud/photos_all_photos_response.json", .recordsLookup),
-      ("pyicloud/invites/events_query_response.json", .recordsLookup),
-      ("pyicloud/invites/rsvp_query_response.json", .recordsLookup),
-      ("pyicloud/photos_browser_mutations/album_add_photo_response.json", .recordsModify),
-      ("pyicloud/photos_browser_mutations/album_create_response.json", .recordsModify),
-      ("pyicloud/photos_browser_mutations/album_remove_photo_response.json", .recordsModify),
-      ("pyicloud/photos_database_changes_response.json", .changesDatabase),
-      ("pyicloud/photos_zones_list_response.json", .zonesList),
-      ("icloudpd-recordings/zones-list-private.response.json", .zonesList),
-      ("icloudpd-recordings/query-master-with-assets.response.json", .recordsLookup),
-      ("brightdigit__MistKit/literals/CloudKitServiceFetchChangesTests+Helpers.json", .recordsChanges),
-      ("brightdigit__MistKit/literals/CloudKitServiceUploadTests+Helpers.json", .assetsUpload),
-    ])
+    arguments: Corpus.cases(
+      own: [
+        ("own/zone-changes.json", VirgaWire.Operation.changesZone), ("own/zone-changes-empty.json", .changesZone),
+        ("own/lookup-every-type.json", .recordsLookup), ("own/lookup-encrypted.json", .recordsLookup),
+        ("own/lookup-asset.json", .recordsLookup), ("own/lookup-two.json", .recordsLookup),
+        ("own/query-with-assets.json", .recordsLookup), ("own/query-state.json", .recordsLookup),
+        ("own/create-response.json", .recordsModify), ("own/replace-response.json", .recordsModify),
+        ("own/delete-response.json", .recordsModify), ("own/database-changes.json", .changesDatabase),
+        ("own/zones-list.json", .zonesList), ("own/record-changes.json", .recordsChanges),
+        ("own/upload-addresses.json", .assetsUpload),
+      ],
+      recorded: [
+        ("pyicloud/notes/notes_changes_zone_response.json", VirgaWire.Operation.changesZone),
+        ("pyicloud/notes/notes_current_sync_token_changes_response.json", .changesZone),
+        ("pyicloud/photos_zone_changes_response.json", .changesZone),
+        ("pyicloud/notes/notes_lookup_note_response.json", .recordsLookup),
+        ("pyicloud/notes/notes_lookup_attachment_response.json", .recordsLookup),
+        ("pyicloud/notes/notes_query_folders_response.json", .recordsLookup),
+        ("pyicloud/photos_album_create_response.json", .recordsModify),
+        ("pyicloud/photos_all_photos_response.json", .recordsLookup),
+        ("pyicloud/invites/events_query_response.json", .recordsLookup),
+        ("pyicloud/invites/rsvp_query_response.json", .recordsLookup),
+        ("pyicloud/photos_browser_mutations/album_add_photo_response.json", .recordsModify),
+        ("pyicloud/photos_browser_mutations/album_create_response.json", .recordsModify),
+        ("pyicloud/photos_browser_mutations/album_remove_photo_response.json", .recordsModify),
+        ("pyicloud/photos_database_changes_response.json", .changesDatabase),
+        ("pyicloud/photos_zones_list_response.json", .zonesList),
+        ("icloudpd-recordings/zones-list-private.response.json", .zonesList),
+        ("icloudpd-recordings/query-master-with-assets.response.json", .recordsLookup),
+        ("brightdigit__MistKit/literals/CloudKitServiceFetchChangesTests+Helpers.json", .recordsChanges),
+        ("brightdigit__MistKit/literals/CloudKitServiceUploadTests+Helpers.json", .assetsUpload),
+      ]))
   func recordedAnswersAreUnderstood(_ path: String, _ operation: VirgaWire.Operation) throws {
     let reply = try Reply(decoding: try Corpus.bytes(path), for: operation)
     let envelopes: [RecordResult] =

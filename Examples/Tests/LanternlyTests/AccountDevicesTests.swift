@@ -16,15 +16,8 @@ struct AccountDevicesTests {
 
   /// What stands behind a word in the output of a program that goes on.
   private func waits(for start: String, in log: String) throws -> String {
-    let deadline = ContinuousClock.now + .seconds(40)
-    while ContinuousClock.now < deadline {
-      let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
-      if let line = text.split(separator: "\n").first(where: { $0.hasPrefix(start) }) {
-        return String(line.dropFirst(start.count))
-      }
-      usleep(20_000)
-    }
-    throw Fleet.Failure(text: "\(start) is not shown: \((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
+    if let rest = Awaiting.line(start, in: log) { return rest }
+    throw Fleet.Failure(text: "\(start) is not shown: \(Awaiting.read(log))")
   }
 
   private func join(_ fleet: Fleet, _ device: String, to host: String, _ options: String...) throws -> Fleet.Result {

@@ -2,9 +2,10 @@ import Foundation
 
 @testable import LanternlyCore
 
-/// Real exports, where they are at hand: `$VIRGA_CORPUS`, or `shared/corpus` beside the repository.
+/// Exports that tests read: our own, below `own/`, and real ones where they are at hand: `$VIRGA_CORPUS`, or `shared/corpus`
+/// beside the repository.
 enum Corpus {
-  static let dayOne: String? = {
+  private static let dayOne: String? = {
     if let path = ProcessInfo.processInfo.environment["VIRGA_CORPUS"] { return path + "/dayone" }
     var folder = URL(fileURLWithPath: #filePath)
     while folder.path != "/" {
@@ -15,11 +16,15 @@ enum Corpus {
     return nil
   }()
 
-  static let isMissing = dayOne == nil
+  /// Cases on our own exports, and those on real ones if they are here.
+  static func cases<Case>(own: [Case], real: [Case]) -> [Case] { dayOne == nil ? own : own + real }
 
   static func open(_ name: String) throws -> ReadExport {
     let scratch = TemporaryFolder()
-    return try ReadExport((dayOne ?? "") + "/" + name, scratch: scratch.path + "/zip")
+    let path =
+      name.hasPrefix("own/")
+      ? try OwnExports(folder: scratch).write(String(name.dropFirst(4))) : "\(dayOne ?? "")/\(name)"
+    return try ReadExport(path, scratch: scratch.path + "/zip")
   }
 }
 

@@ -53,6 +53,7 @@ struct CrashTests {
     let home = folder.path + "/phone"
     for _ in 0..<12 {
       let process = try BuiltProgram.start("lanternly", ["--home", home, "import", export])
+      // The kill comes at any moment of the run, which has no event for each.
       usleep(UInt32.random(in: 10_000...250_000, using: &random))
       kill(process.processIdentifier, SIGKILL)
       process.waitUntilExit()
@@ -82,6 +83,7 @@ struct CrashTests {
       let text = "entry \(round)"
       let process = try BuiltProgram.start(
         "lanternly", ["--home", home, "new", "--text", text, "--attach", file, "--tag", "t\(round)"])
+      // The kill comes at any moment of the run, which has no event for each.
       usleep(UInt32.random(in: 0...90_000, using: &random))
       kill(process.processIdentifier, SIGKILL)
       process.waitUntilExit()

@@ -212,14 +212,21 @@ struct DayOneExportTests {
   }
 }
 
-@Suite(.disabled(if: Corpus.isMissing, "the corpus of real exports is not beside the repository"))
-struct DayOneCorpusTests {
-  @Test(arguments: [
-    ("automattic/day-one-fictional.zip", 3, 1), ("automattic/day-one-fictional", 3, 1),
-    ("robinshi918/sample_dayone_export.json", 2, 0), ("pkamppur/DayOne2JSONExport", 5, 2),
-    ("kulapard/MyJournal.json", 1, 4), ("ergebnis/Example", 54, 132), ("ergebnis/Example.zip", 54, 132),
-    ("bsingr/demo.json", 4, 1), ("jrnl/basic_dayone.dayone", 3, 0), ("jrnl/dayone.dayone", 4, 0),
-  ]) func everyEntryAndMediaFileIsFound(name: String, entries: Int, media: Int) throws {
+/// Whole exports: our own, and real ones where they are at hand.
+@Suite struct DayOneCorpusTests {
+  @Test(
+    arguments: Corpus.cases(
+      own: [
+        ("own/Journal", 13, 25), ("own/Journal.zip", 13, 25), ("own/escaped-zones.json", 2, 0),
+        ("own/Journal.dayone", 3, 1),
+      ],
+      real: [
+        ("automattic/day-one-fictional.zip", 3, 1), ("automattic/day-one-fictional", 3, 1),
+        ("robinshi918/sample_dayone_export.json", 2, 0), ("pkamppur/DayOne2JSONExport", 5, 2),
+        ("kulapard/MyJournal.json", 1, 4), ("ergebnis/Example", 54, 132), ("ergebnis/Example.zip", 54, 132),
+        ("bsingr/demo.json", 4, 1), ("jrnl/basic_dayone.dayone", 3, 0), ("jrnl/dayone.dayone", 4, 0),
+      ]))
+  func everyEntryAndMediaFileIsFound(name: String, entries: Int, media: Int) throws {
     let export = try Corpus.open(name)
     #expect(export.entries.count == entries)
     #expect(export.entries.flatMap(\.media).count == media)
@@ -230,32 +237,68 @@ struct DayOneCorpusTests {
     #expect(export.entries.allSatisfy { Zone.exists($0.entry.written.zone) })
   }
 
-  @Test(arguments: ["ergebnis/not-json", "kulapard/invalid.json", "kulapard", "ergebnis/day-one.schema.json"])
+  @Test(
+    arguments: Corpus.cases(
+      own: ["own/not-json", "own/cut.json", "own/empty", "own/schema.json"],
+      real: ["ergebnis/not-json", "kulapard/invalid.json", "kulapard", "ergebnis/day-one.schema.json"]))
   func whatIsNoJournalIsRefused(name: String) {
     #expect(throws: ImportError.self) { try Corpus.open(name) }
   }
 
-  @Test func entriesOfTheExampleSayWhatTheyDidThere() throws {
-    let export = try Corpus.open("ergebnis/Example")
-    let first = try #require(export.entries.first { $0.id.name == "2e542464666c4ace91e83539ff114a76" })
-    #expect(first.entry.written.local == LocalTime(year: 2004, month: 10, day: 12, hour: 18, minute: 38, second: 16))
-    #expect(first.entry.tagNames == ["Pizza", "diary"])
-    #expect(first.entry.place?.locality == "Alice Springs")
-    #expect(first.entry.weather?.celsius == 34)
-    #expect(first.entry.text.contains("no wonder she felt unhappy.\n\n![](attachment:"))
-    #expect(first.entry.text.contains("](entry:ee9d6208b99a47faaf2f98e16d384cd0)"))
+  /// An entry of an export, and what it said there.
+  struct Said: CustomTestStringConvertible {
+    var export: String
+    var entry: String
+    var local: LocalTime
+    var tags: [String]
+    var locality: String
+    var celsius: Double
+    var text: String
+    var link: String
+    var testDescription: String { export }
+  }
+
+  static let said = Corpus.cases(
+    own: [
+      Said(
+        export: "own/Journal", entry: OwnExports.uuid(99),
+        local: LocalTime(year: 2026, month: 11, day: 30, hour: 8, minute: 5, second: 9), tags: ["Rain", "harbour"],
+        locality: "Zurich", celsius: 4, text: "It rained.\n\n![](attachment:",
+        link: "](entry:\(OwnExports.uuid(4)))")
+    ],
+    real: [
+      Said(
+        export: "ergebnis/Example", entry: "2e542464666c4ace91e83539ff114a76",
+        local: LocalTime(year: 2004, month: 10, day: 12, hour: 18, minute: 38, second: 16), tags: ["Pizza", "diary"],
+        locality: "Alice Springs", celsius: 34, text: "no wonder she felt unhappy.\n\n![](attachment:",
+        link: "](entry:ee9d6208b99a47faaf2f98e16d384cd0)")
+    ])
+
+  @Test(arguments: said) func entriesOfTheExampleSayWhatTheyDidThere(said: Said) throws {
+    let export = try Corpus.open(said.export)
+    let first = try #require(export.entries.first { $0.id.name == said.entry })
+    #expect(first.entry.written.local == said.local)
+    #expect(first.entry.tagNames == said.tags)
+    #expect(first.entry.place?.locality == said.locality)
+    #expect(first.entry.weather?.celsius == said.celsius)
+    #expect(first.entry.text.contains(said.text))
+    #expect(first.entry.text.contains(said.link))
     let unknown = export.notes.filter { if case .linkIsUnknown = $0 { true } else { false } }
     #expect(!unknown.isEmpty)
   }
 
-  @Test func doubledEscapesOfAZoneAreUndone() throws {
-    let export = try Corpus.open("robinshi918/sample_dayone_export.json")
+  @Test(
+    arguments: Corpus.cases(
+      own: ["own/escaped-zones.json"], real: ["robinshi918/sample_dayone_export.json"]))
+  func doubledEscapesOfAZoneAreUndone(name: String) throws {
+    let export = try Corpus.open(name)
     #expect(export.entries.map(\.entry.written.zone) == ["Etc/GMT", "Etc/GMT"])
     #expect(export.notes.isEmpty)
   }
 
-  @Test func classicEntriesKeepTagsPlaceAndStar() throws {
-    let export = try Corpus.open("jrnl/dayone.dayone")
+  @Test(arguments: Corpus.cases(own: ["own/Journal.dayone"], real: ["jrnl/dayone.dayone"]))
+  func classicEntriesKeepTagsPlaceAndStar(name: String) throws {
+    let export = try Corpus.open(name)
     #expect(export.entries.map(\.entry.tagNames).filter { !$0.isEmpty } == [["PLaY", "work"]])
     #expect(export.entries.compactMap(\.entry.place?.locality) == ["Berlin"])
     #expect(export.entries.filter(\.entry.isStarred).count == 1)

@@ -143,6 +143,7 @@ struct DevicesTests {
       let device = round % 2 == 0 ? "phone" : "laptop"
       let words = ["--home", fleet.home(device), "sync"]
       let sync = try fleet.start("lanternly", words, device, output: fleet.folder.path + "/s.out")
+      // The kill comes at any moment of the run, which has no event for each.
       usleep(UInt32.random(in: 20_000...400_000, using: &random))
       if Bool.random(using: &random) {
         kill(sync.processIdentifier, SIGKILL)
@@ -172,14 +173,7 @@ struct DevicesTests {
     let log = fleet.folder.path + "/watch.out"
     let watch = try fleet.start("lanternly", ["--home", fleet.home("laptop"), "watch"], "laptop", output: log)
     defer { if watch.isRunning { kill(watch.processIdentifier, SIGKILL) } }
-    func waits(for text: String) -> Bool {
-      let deadline = ContinuousClock.now + .seconds(40)
-      while ContinuousClock.now < deadline {
-        if ((try? String(contentsOfFile: log, encoding: .utf8)) ?? "").contains(text) { return true }
-        usleep(50_000)
-      }
-      return false
-    }
+    func waits(for text: String) -> Bool { Awaiting.text(text, in: log) }
     #expect(waits(for: "first"))
     #expect(try fleet.lanternly("laptop", "sync").code == ExitCode.busy.rawValue)
     #expect(try fleet.lanternly("laptop", "new", "--text", "from the laptop").code == 0)
@@ -400,13 +394,7 @@ struct DevicesTests {
     let log = fleet.folder.path + "/invite.out"
     let invitation = try fleet.start("virga", ["account", "invite", "--yes"], "phone", output: log)
     defer { if invitation.isRunning { invitation.terminate() } }
-    var code: String?
-    let deadline = ContinuousClock.now + .seconds(30)
-    while code == nil && ContinuousClock.now < deadline {
-      let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
-      code = text.split(separator: "\n").first { $0.hasPrefix("Code: ") }.map { String($0.dropFirst(6)) }
-      usleep(20_000)
-    }
+    let code = Awaiting.line("Code: ", in: log)
     #expect(try fleet.virga("tablet", "account", "join", try #require(code), "--replace").code == 0)
     for device in ["tablet", "phone"] { #expect(try fleet.lanternly(device, "sync").code == 0) }
     #expect(try fleet.shown("phone").values.map { $0[0] }.sorted() == ["of the phone", "of the tablet"])

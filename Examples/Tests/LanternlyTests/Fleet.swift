@@ -32,20 +32,17 @@ final class Fleet: Sendable {
     _ = FileManager.default.createFile(atPath: log, contents: nil)
     let process = try BuiltProgram.start(
       "virga", ["serve", "--port", port, "--data", folder.path + "/server"] + options, output: log)
-    let deadline = ContinuousClock.now + .seconds(30)
-    while ContinuousClock.now < deadline {
-      let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
-      if let line = text.split(separator: "\n").first(where: { $0.contains(" serves ") }),
-        let url = line.split(separator: " ").last
-      {
-        server.withLock { $0 = (process, String(url)) }
-        return
-      }
-      guard process.isRunning else { throw Failure(text: "the server ended: \(text)") }
-      usleep(20_000)
+    let url = try Awaiting.first {
+      let text = Awaiting.read(log)
+      let line = text.split(separator: "\n").first { $0.contains(" serves ") }
+      guard line != nil || process.isRunning else { throw Failure(text: "the server ended: \(text)") }
+      return line?.split(separator: " ").last
     }
-    process.terminate()
-    throw Failure(text: "the server does not start")
+    guard let url else {
+      process.terminate()
+      throw Failure(text: "the server does not start")
+    }
+    server.withLock { $0 = (process, String(url)) }
   }
 
   func stopServer(_ signal: Int32) {
@@ -129,6 +126,7 @@ final class Fleet: Sendable {
     var peak = 0
     while process.isRunning {
       peak = max(peak, Self.peakBytes(of: process.processIdentifier))
+      // Its memory is only known while it runs, so it is looked at often.
       usleep(2_000)
     }
     process.waitUntilExit()
@@ -148,19 +146,10 @@ final class Fleet: Sendable {
     let log = folder.path + "/\(UUID().uuidString).out"
     let invitation = try start("virga", ["account", "invite", "--yes"], host, output: log)
     defer { if invitation.isRunning { invitation.terminate() } }
-    let deadline = ContinuousClock.now + .seconds(30)
-    while ContinuousClock.now < deadline {
-      let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
-      if let line = text.split(separator: "\n").first(where: { $0.hasPrefix("Code: ") }) {
-        let words = ["account", "join", String(line.dropFirst(6)), "--name", device] + options
-        let result = try run("virga", words, device)
-        guard result.code == 0 else { throw Failure(text: result.output) }
-        invitation.waitUntilExit()
-        return
-      }
-      usleep(20_000)
-    }
-    throw Failure(text: "no code is shown")
+    guard let code = Awaiting.line("Code: ", in: log) else { throw Failure(text: "no code is shown") }
+    let result = try run("virga", ["account", "join", code, "--name", device] + options, device)
+    guard result.code == 0 else { throw Failure(text: result.output) }
+    invitation.waitUntilExit()
   }
 
   func store(_ device: String) throws -> DiaryStore { try DiaryStore(home: DiaryHome(path: home(device))) }

@@ -149,6 +149,7 @@ struct NameAndDraftTests {
     var told: [String] = []
     while told.isEmpty && ContinuousClock.now < deadline {
       told = await program.run("list").problems
+      // The other process ends meanwhile, which the next run finds out.
       usleep(20_000)
     }
     let name = try #require(

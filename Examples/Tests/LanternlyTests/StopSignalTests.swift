@@ -7,10 +7,7 @@ import Testing
 struct StopSignalTests {
   private func watch(_ fleet: Fleet, saying text: String, log: String) throws -> Process {
     let watch = try fleet.start("lanternly", ["--home", fleet.home("phone"), "watch"], "phone", output: log)
-    let deadline = ContinuousClock.now + .seconds(30)
-    while (try? String(contentsOfFile: log, encoding: .utf8))?.contains(text) != true, ContinuousClock.now < deadline {
-      usleep(20_000)
-    }
+    #expect(Awaiting.text(text, in: log))
     return watch
   }
 
@@ -57,13 +54,9 @@ struct StopSignalTests {
     let watch = try BuiltProgram.start(
       "/usr/bin/nohup", [BuiltProgram.path("lanternly"), "--home", fleet.home("phone"), "watch"],
       environment: fleet.environment("phone"), output: log)
-    let deadline = ContinuousClock.now + .seconds(30)
-    while (try? String(contentsOfFile: log, encoding: .utf8))?.contains("Watching") != true,
-      ContinuousClock.now < deadline
-    {
-      usleep(20_000)
-    }
+    #expect(Awaiting.text("Watching", in: log))
     kill(watch.processIdentifier, SIGHUP)
+    // That nothing happens has no event: it would have ended by now.
     usleep(700_000)
     #expect(watch.isRunning)
     kill(watch.processIdentifier, SIGTERM)

@@ -139,6 +139,7 @@ struct StreamedImportTests {
       var peak = 0
       while process.isRunning {
         peak = max(peak, Fleet.peakBytes(of: process.processIdentifier))
+        // Its memory is only known while it runs, so it is looked at often.
         usleep(2_000)
       }
       #expect(process.waited == 0)

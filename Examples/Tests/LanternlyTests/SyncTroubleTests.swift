@@ -156,14 +156,7 @@ struct SyncTroubleTests {
     }
     try hold(600)
     let log = fleet.folder.path + "/watch.out"
-    func shows(_ text: String) -> Bool {
-      let deadline = ContinuousClock.now + .seconds(30)
-      while ContinuousClock.now < deadline {
-        if let output = try? String(contentsOfFile: log, encoding: .utf8), output.contains(text) { return true }
-        usleep(20_000)
-      }
-      return false
-    }
+    func shows(_ text: String) -> Bool { Awaiting.text(text, in: log) }
     let watch = try fleet.start("lanternly", ["--home", fleet.home("phone"), "watch"], "phone", output: log)
     defer { if watch.isRunning { kill(watch.processIdentifier, SIGKILL) } }
     #expect(shows("The server asks to wait until"))
@@ -254,8 +247,7 @@ struct SyncTroubleTests {
     let log = fleet.folder.path + "/watch.out"
     let watch = try fleet.start("lanternly", ["--home", fleet.home("phone"), "watch"], "phone", output: log)
     defer { if watch.isRunning { kill(watch.processIdentifier, SIGKILL) } }
-    let deadline = ContinuousClock.now + .seconds(40)
-    while try store.status().missingFiles > 0 && ContinuousClock.now < deadline { usleep(50_000) }
+    _ = try Awaiting.until { try store.status().missingFiles == 0 }
     #expect(store.home.files.contains(sha256: sha256))
     #expect(try store.status().missingFiles == 0)
     kill(watch.processIdentifier, SIGTERM)

@@ -96,6 +96,7 @@ final class TerminalProcess {
     while waitid(P_PID, id_t(process), &state, WEXITED | WNOHANG | WNOWAIT) == 0, state.si_signo == 0,
       ContinuousClock.now < deadline
     {
+      // `waitid` has no form that waits until a deadline.
       usleep(10_000)
     }
   }

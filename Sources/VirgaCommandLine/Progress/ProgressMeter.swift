@@ -19,16 +19,26 @@ public final class ProgressMeter: Sendable {
   private let state: Mutex<State>
   private let descriptor: Int32
   private let isShown: Bool
+  private let now: @Sendable () -> ContinuousClock.Instant
 
   /// - Parameters:
   ///   - descriptor: Where it is shown, if not on standard error.
   ///   - isWanted: `false` shows nothing, as with `--json`.
-  public init(
+  public convenience init(
     _ label: String, unit: ProgressLine.Unit, total: Int64? = nil, descriptor: Int32? = nil,
     isWanted: Bool = true
   ) {
+    self.init(label, unit: unit, total: total, descriptor: descriptor, isWanted: isWanted, now: { .now })
+  }
+
+  /// - Parameter now: What time it is; may be asked on any thread.
+  package init(
+    _ label: String, unit: ProgressLine.Unit, total: Int64? = nil, descriptor: Int32? = nil, isWanted: Bool = true,
+    now: @escaping @Sendable () -> ContinuousClock.Instant
+  ) {
     let descriptor = descriptor ?? STDERR_FILENO
-    state = Mutex(State(line: ProgressLine(label: label, unit: unit, total: total), start: .now))
+    self.now = now
+    state = Mutex(State(line: ProgressLine(label: label, unit: unit, total: total), start: now()))
     self.descriptor = descriptor
     isShown = isWanted && isatty(descriptor) != 0 && getenv("TERM").map { String(cString: $0) } != "dumb"
   }
@@ -53,7 +63,7 @@ public final class ProgressMeter: Sendable {
     guard isShown else { return }
     state.withLock { state in
       state.line = ProgressLine(label: label, unit: unit, total: total)
-      state.start = .now
+      state.start = now()
     }
     change { _ in }
   }
@@ -83,7 +93,7 @@ public final class ProgressMeter: Sendable {
     guard isShown else { return }
     state.withLock { state in
       body(&state.line)
-      let now = ContinuousClock.now
+      let now = now()
       let isDue = state.drawn.map { now - $0 >= Self.interval } ?? (now - state.start >= Self.delay)
       guard !state.isOver, isDue else { return }
       state.drawn = now

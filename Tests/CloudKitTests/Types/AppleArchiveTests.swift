@@ -7,34 +7,85 @@ import VirgaModel
 
 /// What Apple's CloudKit has archived, by an archive of a real app and by archives with Apple's names and keys.
 struct AppleArchiveTests {
-  private func realArchive() throws -> Data {
-    let folder = try #require(Corpus.archives)
-    return try Data(contentsOf: folder.appending(path: "insidegui__CloudKitCodable__Person.ckrecord"))
+  /// A whole record as an app keeps it, and what is in it.
+  struct Kept: CustomTestStringConvertible {
+    var name: String
+    var archive: @Sendable () throws -> Data
+    var recordName: String
+    var person: String
+    var age: Int
+    var website: String
+    var avatarBytes: Int64
+    var avatarFile: String
+    var created: Double
+    var modified: Double
+    var device: String
+    var testDescription: String { name }
   }
 
-  @Test(.enabled(if: Corpus.archives != nil, "The corpus is not here."))
-  func aRealRecordIsReadWhole() throws {
-    let data = try realArchive()
+  private static let own = Kept(
+    name: "own",
+    archive: {
+      let plain = AppleArchive.object(
+        "CKRecordValueStore",
+        [
+          "RecordValues": [
+            "name": "Ada Example", "age": 36, "isDeveloper": 1, "website": "https://example.org/ada",
+            "avatar": AppleArchive.object(
+              "CKAsset",
+              [
+                "AssetFileURL": URL(fileURLWithPath: "/tmp/portrait.png"), "AssetSize": 2_048,
+                "AssetSignature": Data([1, 2, 3]),
+              ]),
+          ], "ChangedKeys": Set<String>(), "OriginalValues": [String: Any](),
+        ])
+      return AppleArchive.data([
+        "root": AppleArchive.object(
+          "CKRecord",
+          [
+            "RecordType": "Person", "RecordID": AppleArchive.recordID("person-1"), "ValueStore": plain, "ETag": "9z",
+            "RecordCtime": Date(timeIntervalSince1970: 1_764_547_200.25),
+            "RecordMtime": Date(timeIntervalSince1970: 1_764_547_260.5), "ModifiedByDevice": "Ada's phone",
+            "CreatorUserRecordID": AppleArchive.recordID(CKCurrentUserDefaultName), "KnownToServer": true,
+            "LastModifiedUserRecordID": AppleArchive.recordID(CKCurrentUserDefaultName),
+          ])
+      ])
+    }, recordName: "person-1", person: "Ada Example", age: 36, website: "https://example.org/ada", avatarBytes: 2_048,
+    avatarFile: "portrait", created: 1_764_547_200.25, modified: 1_764_547_260.5, device: "Ada's phone")
+
+  /// What a real app has archived on Apple's systems.
+  private static let real = Kept(
+    name: "a real app's",
+    archive: {
+      let folder = try #require(Corpus.archives)
+      return try Data(contentsOf: folder.appending(path: "insidegui__CloudKitCodable__Person.ckrecord"))
+    }, recordName: "1C0F1D79-F80C-74AF-9F9E-6A1581E7CD73", person: "Terry Tester", age: 26,
+    website: "https://example.org/tester", avatarBytes: 931_862, avatarFile: "7644AD10", created: 1_526_133_605.465,
+    modified: 1_526_133_653.433, device: "iCloud")
+
+  static let kept = [own] + (Corpus.archives == nil ? [] : [real])
+
+  @Test(arguments: kept) func aRealRecordIsReadWhole(kept: Kept) throws {
+    let data = try kept.archive()
     let record = try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: CKRecord.self, from: data))
     #expect(record.recordType == "Person")
-    #expect(record.recordID == CKRecord.ID(recordName: "1C0F1D79-F80C-74AF-9F9E-6A1581E7CD73"))
+    #expect(record.recordID == CKRecord.ID(recordName: kept.recordName))
     #expect(record.allKeys() == ["age", "avatar", "isDeveloper", "name", "website"])
-    #expect(record["name"] as? String == "Terry Tester" && record["age"] as? Int == 26)
-    #expect(record["isDeveloper"] as? Bool == true && record["website"] as? String == "https://example.org/tester")
+    #expect(record["name"] as? String == kept.person && record["age"] as? Int == kept.age)
+    #expect(record["isDeveloper"] as? Bool == true && record["website"] as? String == kept.website)
     let avatar = try #require(record["avatar"] as? CKAsset)
-    #expect(avatar.model.size == 931_862 && avatar.fileURL?.isFileURL == true && !avatar.isUploaded)
-    #expect(avatar.fileURL?.lastPathComponent.hasPrefix("7644AD10") == true)
-    #expect(record.creationDate == Date(timeIntervalSince1970: 1_526_133_605.465))
-    #expect(record.modificationDate == Date(timeIntervalSince1970: 1_526_133_653.433))
+    #expect(avatar.model.size == kept.avatarBytes && avatar.fileURL?.isFileURL == true && !avatar.isUploaded)
+    #expect(avatar.fileURL?.lastPathComponent.hasPrefix(kept.avatarFile) == true)
+    #expect(record.creationDate == Date(timeIntervalSince1970: kept.created))
+    #expect(record.modificationDate == Date(timeIntervalSince1970: kept.modified))
     #expect(record.creatorUserRecordID?.recordName == CKCurrentUserDefaultName)
-    #expect(record.state.withLock { $0.record.modified?.device } == "iCloud")
+    #expect(record.state.withLock { $0.record.modified?.device } == kept.device)
     #expect(record.changedKeys().isEmpty && record.encryptedValues.allKeys().isEmpty)
     #expect(record.recordChangeTag == nil)
   }
 
-  @Test(.enabled(if: Corpus.archives != nil, "The corpus is not here."))
-  func whatWasReadIsArchivedAsOursWithOneKey() throws {
-    let data = try realArchive()
+  @Test(arguments: kept) func whatWasReadIsArchivedAsOursWithOneKey(kept: Kept) throws {
+    let data = try kept.archive()
     let record = try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: CKRecord.self, from: data))
     let own = NSKeyedArchiver(requiringSecureCoding: true)
     record.encode(with: own)

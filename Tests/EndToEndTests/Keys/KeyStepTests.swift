@@ -66,6 +66,7 @@ import VirgaAuth
       // Of two sides one may wait for the other, which is gone.
       if stoppingInviter != nil {
         _ = await invite.end()
+        // Nothing tells whether this one waits or is about to end; it gets a moment to end by itself.
         try await Task.sleep(for: .milliseconds(300))
         join.signal(SIGKILL)
       }

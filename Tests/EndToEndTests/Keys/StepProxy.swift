@@ -111,6 +111,7 @@ final class StepProxy: Sendable {
         Glibc.kill(victim, SIGKILL)
         return
       }
+      // The test names the victim right after it has started it, perhaps after the first request.
       usleep(500)
     }
   }

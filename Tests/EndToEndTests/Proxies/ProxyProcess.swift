@@ -50,13 +50,11 @@ final class ProxyProcess {
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     try process.run()
-    let start = ContinuousClock.now
-    while (try? RawConnection(port: port)) == nil {
-      guard process.isRunning, ContinuousClock.now - start < .seconds(30) else {
-        let log = (try? String(contentsOfFile: folder.path + "/error.log", encoding: .utf8)) ?? ""
-        throw ProgramRun.Unexpected(description: "\(kind) does not start: \(log)")
-      }
-      usleep(20_000)
+    let process = process
+    _ = Awaiting.until { !process.isRunning || (try? RawConnection(port: port)) != nil }
+    guard (try? RawConnection(port: port)) != nil else {
+      let log = (try? String(contentsOfFile: folder.path + "/error.log", encoding: .utf8)) ?? ""
+      throw ProgramRun.Unexpected(description: "\(kind) does not start: \(log)")
     }
   }
 

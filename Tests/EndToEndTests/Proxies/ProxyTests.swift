@@ -152,9 +152,8 @@ private struct CurlRequests: AccountTransport {
       let refused = try await ProgramRun.run(["account", "show", "--endpoint", url, "--home", home])
       #expect(refused.code != 0 && refused.errors.contains("code"), "\(refused)")
       // The first try may have come before the proxy was there.
-      let start = ContinuousClock.now
       let expected = warning ?? "leads to this server now"
-      while !server.run.errorsSoFar.contains(expected), ContinuousClock.now - start < .seconds(20) { usleep(50_000) }
+      _ = Awaiting.until(within: 20) { server.run.errorsSoFar.contains(expected) }
       let errors = await server.terminate().errors
       #expect(errors.contains(expected) || warning == nil && !errors.contains("sync.example"), "\(errors)")
       #expect(warning != nil || !errors.contains("the proxy at"), "\(errors)")
@@ -165,10 +164,7 @@ private struct CurlRequests: AccountTransport {
     let other = try await ServerProcess()
     let server = try await ServerProcess(
       options: ["--base-url", "http://sync.example"], environment: ["http_proxy": other.endpoint])
-    let start = ContinuousClock.now
-    while !server.run.errorsSoFar.contains("leads elsewhere"), ContinuousClock.now - start < .seconds(20) {
-      usleep(50_000)
-    }
+    _ = Awaiting.until { server.run.errorsSoFar.contains("leads elsewhere") }
     let errors = await server.terminate().errors
     #expect(
       errors.contains("http://sync.example, the address of this server for clients, leads elsewhere"), "\(errors)")

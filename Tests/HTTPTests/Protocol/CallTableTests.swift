@@ -155,10 +155,11 @@ import VirgaWire
     #expect(Self.lines.allSatisfy { $0.answers.count == 3 })
   }
 
-  /// Every path that another client's description of the service names is answered here, by its method.
-  @Test(.enabled(if: Corpus.webServices != nil, "the corpus of recorded messages is not here"))
-  func pathsOfAnotherClientsDescriptionAreKnown() async throws {
-    let text = String(decoding: try Corpus.bytes("brightdigit__MistKit/openapi.yaml"), as: UTF8.self)
+  /// Every path that a description of the service names is answered here, by its method.
+  @Test(
+    arguments: Corpus.cases(own: [("own/description.yaml", 25)], recorded: [("brightdigit__MistKit/openapi.yaml", 17)]))
+  func pathsOfAnotherClientsDescriptionAreKnown(description: String, paths: Int) async throws {
+    let text = String(decoding: try Corpus.bytes(description), as: UTF8.self)
     let world = try await World()
     var path: String?
     var count = 0
@@ -174,7 +175,7 @@ import VirgaWire
         count += 1
       }
     }
-    #expect(count == 17)
+    #expect(count == paths)
   }
 
   /// The module `device` has no database in its path, and takes no other operations.

@@ -7,11 +7,9 @@ import VirgaWire
 
 @testable import VirgaHTTP
 
-/// What Apple's service answered once, and what this server answers to the same call about the same data: every key that
-/// was there is here, with the same type of JSON.
-@Suite(
-  .enabled(if: Corpus.webServices != nil, "the corpus of recorded messages is not here"), .timeLimit(.minutes(2)))
-struct RecordedMessageTests {
+/// What Apple's service answers, and what this server answers to the same call about the same data: every key that is there
+/// is here, with the same type of JSON. The messages are our own, and recorded ones where they are at hand.
+@Suite(.timeLimit(.minutes(2))) struct RecordedMessageTests {
   /// How an exchange is led again.
   enum Way { case lookup, query(zoneWide: Bool), feed, zones, databaseFeed, share }
 
@@ -21,7 +19,25 @@ struct RecordedMessageTests {
     var testDescription: String { path }
   }
 
-  static let recordings: [Recording] = [
+  static let recordings = Corpus.cases(own: own, recorded: recorded)
+
+  private static let own: [Recording] = [
+    .init(path: "own/query-state.json", way: .query(zoneWide: false)),
+    .init(path: "own/query-with-assets.json", way: .query(zoneWide: false)),
+    .init(path: "own/query-zone-wide.json", way: .query(zoneWide: true)),
+    .init(path: "own/zones-list.json", way: .zones),
+    .init(path: "own/database-changes.json", way: .databaseFeed),
+    .init(path: "own/zone-changes.json", way: .feed),
+    .init(path: "own/zone-changes-empty.json", way: .feed),
+    .init(path: "own/lookup-every-type.json", way: .lookup),
+    .init(path: "own/lookup-encrypted.json", way: .lookup),
+    .init(path: "own/lookup-asset.json", way: .lookup),
+    .init(path: "own/lookup-two.json", way: .lookup),
+    .init(path: "own/resolve-zone-share.json", way: .share),
+    .init(path: "own/resolve-record-share.json", way: .share),
+  ]
+
+  private static let recorded: [Recording] = [
     .init(path: "icloudpd-recordings/query-indexing-2018.response.json", way: .query(zoneWide: false)),
     .init(path: "icloudpd-recordings/query-indexing-2023.response.json", way: .query(zoneWide: false)),
     .init(path: "icloudpd-recordings/query-master-with-assets.response.json", way: .query(zoneWide: false)),
@@ -79,16 +95,25 @@ struct RecordedMessageTests {
     #expect(Self.differences(theirs, ours, at: name).isEmpty, "\(ours.json)")
   }
 
-  @Test(arguments: ["album_create", "album_add_photo", "album_remove_photo"])
-  func aRecordedRequestIsAnsweredAsItWas(name: String) async throws {
-    let folder = "pyicloud/photos_browser_mutations"
+  /// Requests with their answers, as the beginnings of two files' names.
+  private static let exchanges = Corpus.cases(
+    own: ["create", "replace", "delete"].map { ("own/\($0)-request.json", "own/\($0)-response.json") },
+    recorded: ["create", "add_photo", "remove_photo"].map {
+      let file = "pyicloud/photos_browser_mutations/album_\($0)"
+      return ("\(file)_request.json", "\(file)_response.json")
+    })
+
+  @Test(arguments: exchanges)
+  func aRecordedRequestIsAnsweredAsItWas(request: String, response: String) async throws {
     let stage = try await Stage(.null)
-    try await stage.makeZones(["PrimarySync"])
-    let text = String(decoding: try Corpus.bytes("\(folder)/\(name)_request.json"), as: UTF8.self)
-    let request = text.replacing("OWNER_RECORD_NAME_001", with: stage.world.user.rawValue)
-    let ours = try await stage.ask(.recordsModify, request, query: "?getCurrentSyncToken=True&remapEnums=true")
-    let recorded = try PlainJSON(try Corpus.bytes("\(folder)/\(name)_response.json"))
-    #expect(Self.differences(recorded, ours, at: name).isEmpty, "\(ours.json)")
+    try await stage.makeZones(["PrimarySync", "Diary"])
+    var text = String(decoding: try Corpus.bytes(request), as: UTF8.self)
+    for owner in ["OWNER_RECORD_NAME_001", "_5eed0f0a11ce"] {
+      text = text.replacing(owner, with: stage.world.user.rawValue)
+    }
+    let ours = try await stage.ask(.recordsModify, text, query: "?getCurrentSyncToken=True&remapEnums=true")
+    let recorded = try PlainJSON(try Corpus.bytes(response))
+    #expect(Self.differences(recorded, ours, at: response).isEmpty, "\(ours.json)")
   }
 
   /// A server on which the data of a recording are made anew.

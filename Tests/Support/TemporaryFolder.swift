@@ -1,10 +1,10 @@
-import FoundationEssentials
+import Foundation
 
 /// A folder that goes with its last reference.
-final class TemporaryFolder: Sendable {
-  let path: String
+package final class TemporaryFolder: Sendable {
+  package let path: String
 
-  init() {
+  package init() {
     path = FileManager.default.temporaryDirectory.appending(path: "virga-test-\(UUID().uuidString)").path
     do {
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -15,7 +15,7 @@ final class TemporaryFolder: Sendable {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  func write(_ text: String, to name: String) {
+  package func write(_ text: String, to name: String) {
     if !FileManager.default.createFile(atPath: path + "/" + name, contents: Data(text.utf8)) {
       fatalError("cannot write \(name)")
     }

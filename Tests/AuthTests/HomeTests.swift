@@ -2,7 +2,6 @@ import Foundation
 import Testing
 import VirgaAccounts
 import VirgaAuth
-import VirgaHTTP
 import VirgaModel
 
 @Suite struct HomeTests {
@@ -173,27 +172,9 @@ import VirgaModel
     #expect(try file.read() == [1, 2, 3])
     #expect(try FileManager.default.contentsOfDirectory(atPath: disk) == ["settings"])
   }
+}
 
-  // MARK: The server's key
-
-  @Test func serverKeyIsMadeOnceAndKept() throws {
-    _ = try home.deviceKey()
-    let first = try ServerSecrets.load(from: home.path)
-    #expect(try ServerSecrets.load(from: home.path).serverID == first.serverID)
-    #expect(try ServerSecrets.read(from: home.path)?.serverID == first.serverID)
-    #expect(try ServerSecrets.read(from: home.path + "/none")?.serverID == nil)
-    #expect(try mode(home.path + "/secret.key") == 0o600)
-  }
-
-  @Test func damagedOrOpenServerKeyIsRefused() throws {
-    _ = try home.deviceKey()
-    let file = SecureFile(path: home.path + "/secret.key")
-    try file.write([1, 2, 3])
-    #expect(throws: SecureFileError.damaged(path: file.path, reason: "has 3 bytes instead of 32")) {
-      try ServerSecrets.load(from: home.path)
-    }
-    try file.write([UInt8](repeating: 1, count: 32))
-    try setMode(0o640, file.path)
-    #expect(throws: SecureFileError.tooOpen(path: file.path, mode: 0o640)) { try ServerSecrets.load(from: home.path) }
-  }
+/// The home of a device that is not there yet.
+func temporaryHome() throws -> VirgaHome {
+  VirgaHome(path: FileManager.default.temporaryDirectory.path + "/virga-home-\(UUID().uuidString)")
 }

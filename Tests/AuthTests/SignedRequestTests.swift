@@ -1,6 +1,5 @@
 import Testing
 import VirgaModel
-import VirgaServer
 import VirgaWire
 
 @testable import VirgaAuth

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 import VirgaSQLite
 
 /// The binding to SQLite, by itself.
-struct StoreBindingTests {
+struct BindingTests {
   let connection: Connection
 
   init() throws {

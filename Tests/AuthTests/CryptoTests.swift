@@ -1,6 +1,5 @@
 import Testing
 import VirgaAuth
-import VirgaHTTP
 import VirgaModel
 
 @Suite struct CryptoTests {
@@ -164,28 +163,5 @@ import VirgaModel
     let key = try VerifyingKey(pem: Self.publishedKey)
     #expect(key.fingerprint.replacing(" ", with: "") == key.digest.prefix(20))
     #expect(key.fingerprint.count == 24)
-  }
-}
-
-@Suite struct ServerSecretsTests {
-  let secrets = ServerSecrets(key: [UInt8](repeating: 7, count: 32))
-
-  @Test func userNamesDifferByAccountAndContainerAndStayTheSame() {
-    let name = secrets.userName(of: "one", in: "iCloud.a")
-    #expect(name == secrets.userName(of: "one", in: "iCloud.a"))
-    #expect(name != secrets.userName(of: "two", in: "iCloud.a"))
-    #expect(name != secrets.userName(of: "one", in: "iCloud.b"))
-    #expect(name != ServerSecrets.random().userName(of: "one", in: "iCloud.a"))
-    #expect(name.rawValue.wholeMatch(of: /_[0-9a-f]{32}/) != nil)
-  }
-
-  @Test func signaturesHoldForOneTextAndPurpose() {
-    let signature = secrets.signature(of: "text", for: .session)
-    #expect(secrets.verifies(signature, of: "text", for: .session))
-    #expect(!secrets.verifies(signature, of: "text", for: .uploadURL))
-    #expect(!secrets.verifies(signature, of: "texts", for: .session))
-    #expect(!secrets.verifies(signature + "A", of: "text", for: .session))
-    #expect(!secrets.verifies("", of: "text", for: .session))
-    #expect(signature.wholeMatch(of: /[A-Za-z0-9_\-]{43}/) != nil)
   }
 }
