@@ -14,10 +14,15 @@ package enum Repository {
     try String(contentsOf: root.appending(path: path), encoding: .utf8)
   }
 
+  /// The blocks of code in a language in a document.
+  package static func blocks(_ language: String, in path: String) throws -> [String] {
+    try text(of: path).components(separatedBy: "```\(language)\n").dropFirst().map {
+      $0.components(separatedBy: "```")[0]
+    }
+  }
+
   /// The first block of code in a language in a document.
   package static func block(_ language: String, in path: String) throws -> String? {
-    let parts = try text(of: path).components(separatedBy: "```\(language)\n")
-    guard parts.count > 1 else { return nil }
-    return parts[1].components(separatedBy: "```").first
+    try blocks(language, in: path).first
   }
 }

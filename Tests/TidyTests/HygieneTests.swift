@@ -54,6 +54,28 @@ import Testing
     }
   }
 
+  /// A test waits for an event. One that waits for real time says why, in the line above or behind it.
+  @Test func testsThatWaitForRealTimeSayWhy() {
+    for file in ["Tests", "Examples/Tests", "Companions/Tests"].flatMap({ SourceTree.files(below: $0) }) {
+      let lines = file.text.split(separator: "\n", omittingEmptySubsequences: false)
+      for (number, code) in SourceTree.code(of: file)
+      where code.range(of: #"\busleep\(|\bsleep\((for|[0-9])|Thread\.sleep"#, options: .regularExpression) != nil {
+        let near = lines[max(0, number - 2)..<number].joined()
+        #expect(near.contains("// "), "\(file.path):\(number) waits, and does not say why: \(code)")
+      }
+    }
+  }
+
+  /// `make test` proves the same in a public clone: what a test needs is in it, or made by it.
+  @Test func noTestIsLeftOutForFilesThatAreNotHere() {
+    for file in ["Tests", "Examples/Tests"].flatMap({ SourceTree.files(below: $0) }) {
+      for (number, code) in SourceTree.code(of: file) {
+        let isLeftOut = code.contains(".enabled(if:") || code.contains(".disabled(if:")
+        #expect(!isLeftOut || !code.contains("Corpus"), "\(file.path):\(number) is left out without the corpus")
+      }
+    }
+  }
+
   @Test func filesStayReadable() {
     for file in Self.folders.flatMap({ SourceTree.files(below: $0) }) {
       let lines = file.text.split(separator: "\n", omittingEmptySubsequences: false).count
@@ -78,35 +100,6 @@ import Testing
     let here = "/" + "work/"
     for (path, text) in texts where !path.hasSuffix("HygieneTests.swift") {
       #expect(!text.contains(here), "\(path) names a path of one machine")
-    }
-  }
-
-  /// Every line of the page's code stands in a file that tests compile.
-  @Test func thePageOnConflictsShowsCodeThatCompiles() throws {
-    let page = try String(contentsOf: SourceTree.root.appendingPathComponent("docs/conflicts.md"), encoding: .utf8)
-    let compiled = try String(
-      contentsOf: SourceTree.root.appendingPathComponent("Tests/CloudKitTests/Documents/ConflictsSample.swift"),
-      encoding: .utf8)
-    let blocks = page.components(separatedBy: "```swift\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
-    #expect(blocks.count > 4)
-    for line in blocks.joined().split(separator: "\n") {
-      #expect(compiled.contains(line), "docs/conflicts.md shows another sample than the one that is compiled: \(line)")
-    }
-  }
-
-  @Test(arguments: [
-    ("README.md", "CloudKitTests/Documents/ReadmeSample"),
-    ("docs/testing-your-app.md", "EndToEndTests/Documents/TwoDeviceTests"),
-  ])
-  func documentsShowCodeThatCompiles(document: String, sample name: String) throws {
-    let readme = try String(contentsOf: SourceTree.root.appendingPathComponent(document), encoding: .utf8)
-    // A manifest is another matter: see `PackageDocumentTests`.
-    let samples = readme.components(separatedBy: "```swift\n").dropFirst().filter { !$0.hasPrefix("// swift-tools") }
-    let sample = try #require(samples.first)
-    let compiled = try String(
-      contentsOf: SourceTree.root.appendingPathComponent("Tests/\(name).swift"), encoding: .utf8)
-    for line in sample.components(separatedBy: "```")[0].split(separator: "\n") {
-      #expect(compiled.contains(line), "\(document) shows another sample than the one that is compiled: \(line)")
     }
   }
 

@@ -1,6 +1,6 @@
 import CloudKit
 
-/// The README's sample, compiled. `HygieneTests.documentsShowCodeThatCompiles` compares the two.
+/// The README's sample, compiled. `DocumentCodeTests` compares the two.
 @available(*, unavailable, message: "compiled, not run")
 func readmeSample() async throws {
   let database = CKContainer(identifier: "iCloud.com.example.Notes").privateCloudDatabase
