@@ -37,11 +37,13 @@ import VirgaSQLite
     // Stopped as soon as it says what it does, and a little later.
     for pause in [0, 60] as [UInt32] {
       let run = try ProgramRun(["serve", "--port", "0", "--data", server.data])
+      // Another process speaks when it does; the stop is to come right after.
       while !run.errorsSoFar.contains("\n") { usleep(1_000) }
       let told = run.errorsSoFar
       #expect(told.hasPrefix("rewriting \(server.data)/virga.sqlite (12"), "\(told)")
       #expect(
         told.contains(" MB) once") && told.contains("you may stop this, and the next start does it again"), "\(told)")
+      // The rewriting has no event in its middle.
       usleep(pause * 1_000)
       run.signal(signal)
       #expect(await run.end().code == 128 + signal)

@@ -271,6 +271,7 @@ import VirgaWire
     _ = try await world.call(.zonesModify(ZonesModifyRequest(operations: [.init(.delete, ZoneSelector("Trips"))])))
     #expect(try await removedBytes() > 0)
     let deadline = ContinuousClock.now + .seconds(30)
+    // Housekeeping clears away in its own time, and tells nobody.
     while try await removedBytes() > 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(50)) }
     #expect(try await removedBytes() == 0)
     housekeeping.cancel()
