@@ -79,7 +79,7 @@ public struct Service: Sendable {
   }
 
   /// Keys of entities are joined from names, of which a container's comes first.
-  private func checkContainer(_ container: ContainerID) throws {
+  func checkContainer(_ container: ContainerID) throws {
     if let objection = NameRule.container.objection(to: container.rawValue) {
       throw ServiceError(.notFound, "the container's name \(objection)")
     }

@@ -10,7 +10,7 @@ extension RecordBatch {
     }
   }
 
-  mutating func write(context: inout CallContext) throws {
+  mutating func write(in transaction: any WriteTransaction, context: inout CallContext) throws {
     let hasWork = entries.contains {
       switch $0.outcome {
       case .save, .delete, .leave: true
@@ -18,34 +18,25 @@ extension RecordBatch {
       }
     }
     guard hasWork else { return }
-    var (database, row) = try open(context: &context)
-
-    let sharing = try ShareConsequences(of: self, row: row)
-    let addedBytes = try countAddedBytes()
-    let usedBytes = row.usedBytes
-    for entry in entries { try write(entry, row: &row, context: context) }
+    var work = try ZoneWork(on: zone.row, zone.id.name, of: zone.database, in: transaction, context: &context)
+    let sharing = try ShareConsequences(of: self, row: work.row)
+    work.row.usedBytes += try countAddedBytes()
+    for entry in entries { try write(entry, &work, context: context) }
     for name in cascaded {
-      guard let record = try transaction.record(name, in: row), !record.isDeleted else { continue }
-      try bury(record, row: &row, context: context)
+      guard let record = try transaction.record(name, in: work.row), !record.isDeleted else { continue }
+      try bury(record, &work, context: context)
     }
-    for record in endedShares { try bury(record, row: &row, context: context) }
-    for record in implied.values.sorted(by: { $0.name < $1.name }) {
-      try writeImplied(record, row: &row)
-    }
-    try writeAddresses(startingAt: row.sequence)
-    try sharing?.carry(of: self, row: &row, context: &context)
+    for record in endedShares { try bury(record, &work, context: context) }
+    for record in implied.values.sorted(by: { $0.name < $1.name }) { try writeImplied(record, &work) }
+    try writeAddresses(startingAt: work.row.sequence, in: transaction)
+    try sharing?.carry(of: self, row: &work.row, in: transaction, context: &context)
     try schemas.save(to: transaction)
-    row.usedBytes += addedBytes
-    database.usedBytes += row.usedBytes - usedBytes
-    try transaction.put(database)
-    try transaction.put(&row)
-    zone.row = row
-    try notifySubscribers(
-      of: zone.id, in: zone.database, events: events, transaction: transaction, context: &context)
+    try work.finish(events, context: &context)
+    zone.row = work.row
   }
 
   /// The addresses of the shares that begin, in place of those that ended shares of the same roots had.
-  private func writeAddresses(startingAt start: Int64) throws {
+  private func writeAddresses(startingAt start: Int64, in transaction: any WriteTransaction) throws {
     if newAddresses.isEmpty { return }
     let roots = Set(newAddresses.map(\.root))
     for old in try transaction.shareAddresses(of: zone.id.name, in: zone.database) where roots.contains(old.root) {
@@ -57,53 +48,40 @@ extension RecordBatch {
     }
   }
 
-  private mutating func open(context: inout CallContext) throws -> (database: DatabaseRow, zone: ZoneRow) {
-    var database = try transaction.openDatabase(zone.database, context: &context)
-    database.sequence += 1
-    if zone.row == nil { try transaction.put(database) }
-    var row = zone.row ?? ZoneRow(database: zone.database, name: zone.id.name, incarnation: context.makeIncarnation())
-    row.databaseSequence = database.sequence
-    // Records are put under the row's number, which a new row gets here.
-    if row.id == 0 { try transaction.put(&row) }
-    return (database, row)
-  }
-
-  private mutating func write(_ entry: Entry, row: inout ZoneRow, context: CallContext) throws {
+  private mutating func write(_ entry: Entry, _ work: inout ZoneWork, context: CallContext) throws {
+    let transaction = work.transaction
     switch entry.outcome {
     case .save(let save):
-      row.sequence += 1
-      save.record.sequence = row.sequence
-      try transaction.put(save.record, in: row, replacing: save.previous, keepsVersion: keepsVersions)
+      save.record.sequence = work.nextSequence()
+      try transaction.put(save.record, in: work.row, replacing: save.previous, keepsVersion: keepsVersions)
       for receipt in save.receipts {
         try transaction.put(receipt.spent.entity)
         try transaction.removeUnclaimed(receipt)
       }
       events.append(RecordEvent(save.isNew ? .created : .updated, save.record))
-    case .delete(let record): try bury(record, row: &row, context: context)
+    case .delete(let record): try bury(record, &work, context: context)
     case .leave(let record):
       var state = try ShareState(record)
       if let user = access.user {
         state.remove(user)
-        _ = try transaction.put(state, of: record, by: user, row: &row, context: context)
+        _ = try transaction.put(state, of: record, by: user, row: &work.row, context: context)
       }
     case .nothing, .failure: break
     }
   }
 
   /// A record whose own content stays, with the share that it now has or has no more.
-  private func writeImplied(_ record: StoredRecord, row: inout ZoneRow) throws {
-    guard let live = try transaction.record(record.name, in: row), !live.isDeleted else { return }
-    row.sequence += 1
+  private func writeImplied(_ record: StoredRecord, _ work: inout ZoneWork) throws {
+    guard let live = try transaction.record(record.name, in: work.row), !live.isDeleted else { return }
     var next = record
-    next.sequence = row.sequence
-    try transaction.put(next, in: row, replacing: live, keepsVersion: keepsVersions)
+    next.sequence = work.nextSequence()
+    try work.transaction.put(next, in: work.row, replacing: live, keepsVersion: keepsVersions)
   }
 
-  private mutating func bury(_ record: StoredRecord, row: inout ZoneRow, context: CallContext) throws {
-    row.sequence += 1
+  private mutating func bury(_ record: StoredRecord, _ work: inout ZoneWork, context: CallContext) throws {
     let modified = context.stamp(by: access.user ?? .defaultOwner, after: record.modified)
-    let tombstone = record.tombstone(sequence: row.sequence, modified: modified)
-    try transaction.put(tombstone, in: row, replacing: record, keepsVersion: keepsVersions)
+    let tombstone = record.tombstone(sequence: work.nextSequence(), modified: modified)
+    try work.transaction.put(tombstone, in: work.row, replacing: record, keepsVersion: keepsVersions)
     events.append(RecordEvent(.deleted, record))
   }
 

@@ -64,7 +64,7 @@ struct RecordBatch {
 
   let request: RecordsModifyRequest
   let access: Access
-  let transaction: any WriteTransaction
+  let transaction: any ReadTransaction
   let isAtomic: Bool
   var zone: OpenZone
   var indexByName: [RecordName: Int] = [:]
@@ -92,7 +92,7 @@ struct RecordBatch {
 
   init(
     _ request: RecordsModifyRequest, access: Access, zone: OpenZone, takesNamesForNew: Bool,
-    transaction: any WriteTransaction, context: CallContext
+    transaction: any ReadTransaction, context: CallContext
   ) {
     self.request = request
     self.takesNamesForNew = takesNamesForNew

@@ -22,19 +22,19 @@ extension Service {
     do {
       // One create alone has written nothing if its name is taken.
       try batch.entries.count > 1 && batch.hasTakenNamesForNew
-        ? transaction.attempt { try batch.finish(context: &context) } : batch.finish(context: &context)
+        ? transaction.attempt { try batch.finish(in: transaction, context: &context) }
+        : batch.finish(in: transaction, context: &context)
     } catch is RecordExists {
       context = start
       batch = try plan(request, prepared, takingNamesForNew: false, in: transaction, context: &context)
-      try batch.finish(context: &context)
+      try batch.finish(in: transaction, context: &context)
     }
-    let records = try batch.results(context: context)
-    return .records(RecordsReply(records: records, syncToken: context.wantsSyncToken ? batch.zone.syncToken : nil))
+    return try batch.reply(context: context)
   }
 
   private func plan(
     _ request: RecordsModifyRequest, _ prepared: [PreparedOperation], takingNamesForNew: Bool,
-    in transaction: any WriteTransaction, context: inout CallContext
+    in transaction: any ReadTransaction, context: inout CallContext
   ) throws -> RecordBatch {
     let access = try Access(context)
     try Limits.check(desiredKeys: request.desiredKeys)
@@ -55,7 +55,12 @@ extension Service {
 }
 
 extension RecordBatch {
-  fileprivate mutating func finish(context: inout CallContext) throws {
-    if isAtomic && hasFailure { abandon() } else { try write(context: &context) }
+  fileprivate func reply(context: CallContext) throws -> Reply {
+    let token = context.wantsSyncToken ? zone.syncToken : nil
+    return .records(RecordsReply(records: try results(context: context), syncToken: token))
+  }
+
+  fileprivate mutating func finish(in transaction: any WriteTransaction, context: inout CallContext) throws {
+    if isAtomic && hasFailure { abandon() } else { try write(in: transaction, context: &context) }
   }
 }

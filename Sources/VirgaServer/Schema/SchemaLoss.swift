@@ -39,19 +39,19 @@ extension WriteTransaction {
         let names = try recordNames(concernedBy: loss, in: zone)
         if names.isEmpty { continue }
         count += names.count
-        try change(zone, in: database.key, context: &context) { zone, context in
-          var hasRemoved = false
-          for name in names {
-            guard let record = try record(name, in: zone) else { continue }
-            if loss.types.contains(record.type) {
-              try bury(record, in: &zone, context: context)
-              hasRemoved = true
-            } else if let fields = loss.fields[record.type] {
-              try drop(fields, of: record, in: &zone, context: context)
-            }
+        var work = try ZoneWork(on: zone, in: self, context: &context)
+        var hasRemoved = false
+        for name in names {
+          guard let record = try record(name, in: zone) else { continue }
+          if loss.types.contains(record.type) {
+            try work.bury(record, context: context)
+            hasRemoved = true
+          } else if let fields = loss.fields[record.type] {
+            try work.drop(fields, of: record, context: context)
           }
-          try tellParticipants(of: &zone, hasRemoved: hasRemoved, context: &context)
         }
+        try work.tellParticipants(hasRemoved: hasRemoved, context: &context)
+        try work.finish(context: &context)
       }
     }
     return count
@@ -71,47 +71,47 @@ extension WriteTransaction {
     }
     return names
   }
+}
 
-  private func bury(_ record: StoredRecord, in zone: inout ZoneRow, context: CallContext) throws {
-    zone.sequence += 1
+extension ZoneWork {
+  fileprivate mutating func bury(_ record: StoredRecord, context: CallContext) throws {
     let modified = context.stamp(by: record.modified.user, after: record.modified)
-    let tombstone = record.tombstone(sequence: zone.sequence, modified: modified)
-    zone.usedBytes -= try record.bytes()
+    let tombstone = record.tombstone(sequence: nextSequence(), modified: modified)
+    row.usedBytes -= try record.bytes()
     // Versions of old may hold what has no place any more, but this one should not.
-    try put(tombstone, in: zone, replacing: record, keepsVersion: false)
+    try transaction.put(tombstone, in: row, replacing: record, keepsVersion: false)
   }
 
-  private func drop(
-    _ fields: Set<FieldName>, of record: StoredRecord, in zone: inout ZoneRow, context: CallContext
-  ) throws {
-    zone.sequence += 1
+  fileprivate mutating func drop(_ fields: Set<FieldName>, of record: StoredRecord, context: CallContext) throws {
     var next = record
-    next.sequence = zone.sequence
+    next.sequence = nextSequence()
     next.modified = context.stamp(by: record.modified.user, after: record.modified)
     try next.drop(fields)
-    zone.usedBytes += try next.bytes() - record.bytes()
-    try put(next, in: zone, replacing: record, keepsVersion: false)
+    row.usedBytes += try next.bytes() - record.bytes()
+    try transaction.put(next, in: row, replacing: record, keepsVersion: false)
   }
 
   /// Shares end with their roots. Who sees a part of a zone begins anew when records went: what lay below them may be out
   /// of the share as well.
-  private func tellParticipants(of zone: inout ZoneRow, hasRemoved: Bool, context: inout CallContext) throws {
-    guard zone.sharing != .none else { return }
-    var book = ShareBook(self)
-    for share in try liveShares(of: zone) {
-      if let root = share.share?.recordName, try record(root, in: zone)?.isDeleted ?? true {
-        try book.end(share, in: zone)
-        try bury(share, in: &zone, context: context)
-      } else if hasRemoved && zone.sharing == .hierarchies {
-        try book.renew(ShareState(share), in: zone)
+  fileprivate mutating func tellParticipants(hasRemoved: Bool, context: inout CallContext) throws {
+    guard row.sharing != .none else { return }
+    var book = ShareBook(transaction)
+    for share in try transaction.liveShares(of: row) {
+      if let root = share.share?.recordName, try transaction.record(root, in: row)?.isDeleted ?? true {
+        try book.end(share, in: row)
+        try bury(share, context: context)
+      } else if hasRemoved && row.sharing == .hierarchies {
+        try book.renew(ShareState(share), in: row)
       } else {
-        try book.touch(ShareState(share), in: zone)
+        try book.touch(ShareState(share), in: row)
       }
     }
-    if try liveShares(of: zone).isEmpty { zone.sharing = .none }
-    try book.write(row: &zone, context: &context)
+    if try transaction.liveShares(of: row).isEmpty { row.sharing = .none }
+    try book.write(row: &row, context: &context)
   }
+}
 
+extension WriteTransaction {
   /// Removes all records and zones of a container's environment. Readers are told that zones were deleted.
   /// - Returns: How many records went.
   func removeAllData(
@@ -121,17 +121,16 @@ extension WriteTransaction {
     for database in try databases(of: container, in: environment) {
       for zone in try liveZones(of: database.key) {
         count += try recordCount(in: zone)
-        var ended = zone
-        try endShares(of: &ended, context: &context)
-        try removeRecords(of: &ended)
-        try change(ended, in: database.key, context: &context) { zone, context in
-          if zone.name == .default {
-            zone.incarnation = context.makeIncarnation()
-            zone.floor = zone.sequence
-          } else {
-            zone.noteDeletion(.deleted, at: zone.databaseSequence)
-          }
+        var work = try ZoneWork(on: zone, in: self, context: &context)
+        try endShares(of: &work.row, context: &context)
+        try removeRecords(of: &work.row)
+        if zone.name == .default {
+          work.row.incarnation = context.makeIncarnation()
+          work.row.floor = zone.sequence
+        } else {
+          work.row.noteDeletion(.deleted, at: work.row.databaseSequence)
         }
+        try work.finish(context: &context)
       }
     }
     return count
@@ -154,24 +153,6 @@ extension WriteTransaction {
 
   private func databases(of container: ContainerID, in environment: Environment) throws -> [DatabaseRow] {
     try databases().filter { $0.key.container == container && $0.key.environment == environment }
-  }
-
-  /// Changes a zone: its database's feed and its subscribers are told.
-  private func change(
-    _ zone: ZoneRow, in key: DatabaseKey, context: inout CallContext,
-    _ body: (inout ZoneRow, inout CallContext) throws -> Void
-  ) throws {
-    guard var database = try database(key) else { return }
-    database.sequence += 1
-    var zone = zone
-    zone.databaseSequence = database.sequence
-    let usedBytes = zone.usedBytes
-    try body(&zone, &context)
-    database.usedBytes += zone.usedBytes - usedBytes
-    try put(database)
-    try put(&zone)
-    let id = ZoneID(zone.name, owner: key.owner ?? .defaultOwner)
-    try notifySubscribers(of: id, in: key, transaction: self, context: &context)
   }
 }
 

@@ -89,21 +89,15 @@ private struct SharePlace {
   }
 
   mutating func accept(_ user: UserName, in transaction: any WriteTransaction, context: inout CallContext) throws {
-    guard try state.accept(user, context: &context), var row = zone.row else { return }
-    var database = try transaction.openDatabase(zone.database, context: &context)
-    database.sequence += 1
-    row.databaseSequence = database.sequence
-    let usedBytes = row.usedBytes
-    share = try transaction.put(state, of: share, by: user, row: &row, context: context)
-    database.usedBytes += row.usedBytes - usedBytes
-    try transaction.put(database)
+    guard try state.accept(user, context: &context), let row = zone.row else { return }
+    var work = try ZoneWork(on: row, in: transaction, context: &context)
+    share = try transaction.put(state, of: share, by: user, row: &work.row, context: context)
     var book = ShareBook(transaction)
-    try book.touch(state, in: row)
-    try book.join(user, share, in: row, context: &context)
-    try book.write(row: &row, context: &context)
-    try transaction.put(&row)
-    zone.row = row
-    try notifySubscribers(of: zone.id, in: zone.database, transaction: transaction, context: &context)
+    try book.touch(state, in: work.row)
+    try book.join(user, share, in: work.row, context: &context)
+    try book.write(row: &work.row, context: &context)
+    try work.finish(context: &context)
+    zone.row = work.row
   }
 
   func metadata(

@@ -34,8 +34,9 @@ struct ShareConsequences {
   }
 
   /// Tells the participants' views of the zone. All records have been written.
-  func carry(of batch: RecordBatch, row: inout ZoneRow, context: inout CallContext) throws {
-    let transaction = batch.transaction
+  func carry(
+    of batch: RecordBatch, row: inout ZoneRow, in transaction: any WriteTransaction, context: inout CallContext
+  ) throws {
     var book = ShareBook(transaction)
     let ended = batch.deletedShares
     var states: [RecordName: ShareState] = [:]

@@ -60,23 +60,11 @@ extension Service {
     let gone = ZoneEnvelope(id: id, syncToken: nil, isAtomic: true, isDeleted: true)
     let key = DatabaseKey(container: access.container, environment: access.environment, owner: id.owner)
     guard let user = access.user, let shared = try transaction.sharedZone(id.name, in: key, for: user),
-      var row = try transaction.zone(id.name, in: key)
+      let row = try transaction.zone(id.name, in: key)
     else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
     if shared.isDeleted { return gone }
-    var database = try transaction.openDatabase(key, context: &context)
-    database.sequence += 1
-    row.databaseSequence = database.sequence
-    let usedBytes = row.usedBytes
-    var book = ShareBook(transaction)
-    for name in shared.shares {
-      guard let share = try transaction.liveShare(name, in: row) else { continue }
-      try transaction.take(user, outOf: share, row: &row, &book, context: context)
-    }
-    database.usedBytes += row.usedBytes - usedBytes
-    try transaction.put(database)
-    try book.write(row: &row, context: &context)
-    try transaction.put(&row)
-    try notifySubscribers(of: id, in: key, transaction: transaction, context: &context)
+    var work = try ZoneWork(on: row, in: transaction, context: &context)
+    try work.take(user, outOf: shared.shares.compactMap { try transaction.liveShare($0, in: row) }, context: &context)
     return gone
   }
 }
@@ -87,41 +75,39 @@ extension Service {
     of user: UserName, in transaction: any WriteTransaction, context: inout CallContext
   ) throws {
     let (container, environment) = (context.endpoint.container, context.endpoint.environment)
-    for var database in try transaction.databases() {
-      let key = database.key
+    for key in try transaction.databases().map(\.key) {
       guard key.container == container, key.environment == environment, key.owner != nil, key.owner != user else {
         continue
       }
-      for var row in try transaction.allZones(of: key) where row.sharing != .none && !row.isDeleted {
+      for row in try transaction.allZones(of: key) where row.sharing != .none && !row.isDeleted {
         let shares = try transaction.liveShares(of: row).filter { try ShareState($0).participant(user) != nil }
         guard !shares.isEmpty else { continue }
-        database.sequence += 1
-        row.databaseSequence = database.sequence
-        let usedBytes = row.usedBytes
-        var book = ShareBook(transaction)
-        for share in shares {
-          try transaction.take(user, outOf: share, row: &row, &book, context: context)
-        }
-        database.usedBytes += row.usedBytes - usedBytes
-        try transaction.put(database)
-        try book.write(row: &row, context: &context)
-        try transaction.put(&row)
+        var work = try ZoneWork(on: row, in: transaction, context: &context)
+        try work.take(user, outOf: shares, context: &context)
       }
     }
   }
 }
 
-extension WriteTransaction {
-  /// Takes a participant out of one share. The caller writes the book and the row.
-  fileprivate func take(
-    _ user: UserName, outOf share: StoredRecord, row: inout ZoneRow, _ book: inout ShareBook, context: CallContext
+extension ZoneWork {
+  /// Takes a participant out of shares of the zone; that is all that the work does.
+  fileprivate mutating func take(
+    _ user: UserName, outOf shares: [StoredRecord], context: inout CallContext
   ) throws {
-    var state = try ShareState(share)
-    state.remove(user)
-    _ = try put(state, of: share, by: user, row: &row, context: context)
-    try book.touch(state, in: row)
-    try book.leave(user, share, in: row)
+    var book = ShareBook(transaction)
+    for share in shares {
+      var state = try ShareState(share)
+      state.remove(user)
+      _ = try transaction.put(state, of: share, by: user, row: &row, context: context)
+      try book.touch(state, in: row)
+      try book.leave(user, share, in: row)
+    }
+    try book.write(row: &row, context: &context)
+    try finish(context: &context)
   }
+}
+
+extension WriteTransaction {
 
   /// Ends all shares of a zone that is about to go, and forgets their addresses. The caller puts the row.
   func endShares(of row: inout ZoneRow, context: inout CallContext) throws {

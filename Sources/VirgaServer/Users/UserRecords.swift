@@ -26,21 +26,14 @@ extension Service {
     let known = try row.flatMap { try transaction.record(RecordName(user.rawValue), in: $0) }
     if let known, !known.isDeleted { return }
     let fields = Array("{}".utf8)
-    var database = try transaction.openDatabase(key, context: &context)
-    database.sequence += 1
-    database.usedBytes += Int64(fields.count)
-    try transaction.put(database)
-    var zone = row ?? ZoneRow(database: key, name: .default, incarnation: context.makeIncarnation())
-    zone.databaseSequence = database.sequence
-    if zone.id == 0 { try transaction.put(&zone) }
-    zone.sequence += 1
-    zone.usedBytes += Int64(fields.count)
+    var work = try ZoneWork(on: row, .default, of: key, in: transaction, context: &context)
+    work.row.usedBytes += Int64(fields.count)
     let stamp = context.stamp(by: user, after: known?.modified)
     let record = StoredRecord(
-      name: RecordName(user.rawValue), type: .users, sequence: zone.sequence, created: stamp, modified: stamp,
+      name: RecordName(user.rawValue), type: .users, sequence: work.nextSequence(), created: stamp, modified: stamp,
       fieldsJSON: fields)
-    try transaction.put(record, in: zone, replacing: known, keepsVersion: false)
-    try transaction.put(&zone)
+    try transaction.put(record, in: work.row, replacing: known, keepsVersion: false)
+    try work.finish(context: &context)
   }
 
   /// Finds users of the container. Accounts have no e-mail address and no telephone number, so only a user record's
@@ -109,22 +102,20 @@ extension Service {
     }
     try ensureUserRecord(of: user, in: transaction, context: &context)
     let key = DatabaseKey(container: container, environment: environment, owner: nil)
-    guard var database = try transaction.database(key), var row = try transaction.zone(.default, in: key),
+    guard let row = try transaction.zone(.default, in: key),
       let live = try transaction.record(RecordName(user.rawValue), in: row)
     else { return }
     var fields: Fields
     do { fields = try Fields(json: live.fieldsJSON) } catch { throw ServiceError(error) }
     fields[.roles] = Field(.int64List(numbers.sorted()))
-    row.sequence += 1
+    var work = try ZoneWork(on: row, in: transaction, context: &context)
     var next = live
-    next.sequence = row.sequence
+    next.sequence = work.nextSequence()
     next.modified = context.stamp(by: user, after: live.modified)
     next.fieldsJSON = fields.storedJSON
     (next.assetChecksums, next.references) = fields.claims(parent: live.parent)
-    row.usedBytes += next.jsonBytes - live.jsonBytes
-    database.usedBytes += next.jsonBytes - live.jsonBytes
-    try transaction.put(database)
+    work.row.usedBytes += next.jsonBytes - live.jsonBytes
     try transaction.put(next, in: row, replacing: live, keepsVersion: true)
-    try transaction.put(&row)
+    try work.finish(context: &context)
   }
 }

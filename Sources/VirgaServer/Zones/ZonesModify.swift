@@ -77,18 +77,15 @@ private struct ZoneShelf {
       try Limits.check(
         tally.zones + tally.pastZones + 1, atMost: namesMax, "names of zones, deleted ones too, in a database")
     }
-    var database = try transaction.openDatabase(key, context: &context)
-    database.sequence += 1
-    try transaction.put(database)
     // A zone that is created again goes on with its numbers, so that no tag of its earlier life ever fits.
-    var row = known ?? ZoneRow(database: key, name: id.name, incarnation: 0)
-    row.incarnation = context.makeIncarnation()
-    row.floor = row.sequence
-    row.isDeleted = false
-    row.databaseSequence = database.sequence
-    try transaction.put(&row)
+    let past = known ?? ZoneRow(database: key, name: id.name, incarnation: 0)
+    var work = try ZoneWork(on: past, in: transaction, context: &context)
+    work.row.incarnation = context.makeIncarnation()
+    work.row.floor = work.row.sequence
+    work.row.isDeleted = false
+    try work.write()
     changed.append(id)
-    return row.envelope(owner: id.owner)
+    return work.row.envelope(owner: id.owner)
   }
 
   /// Tells subscribers of all that came or went, once it is done.
@@ -105,19 +102,16 @@ private struct ZoneShelf {
     }
     let id = try access.zoneID(selector)
     guard id.name != .default else { throw ServiceError.badRequest("the default zone cannot be deleted") }
-    guard var row = try transaction.zone(id.name, in: key) else {
+    guard let row = try transaction.zone(id.name, in: key) else {
       throw ServiceError(.zoneNotFound, Reason.zoneNotFound)
     }
     if row.isDeleted { return row.envelope(owner: id.owner) }
-    var database = try transaction.openDatabase(key, context: &context)
-    database.sequence += 1
-    database.usedBytes -= row.usedBytes
-    try transaction.endShares(of: &row, context: &context)
-    try transaction.removeRecords(of: &row)
-    try transaction.put(database)
-    row.noteDeletion(reason, at: database.sequence)
-    try transaction.put(&row)
+    var work = try ZoneWork(on: row, in: transaction, context: &context)
+    try transaction.endShares(of: &work.row, context: &context)
+    try transaction.removeRecords(of: &work.row)
+    work.row.noteDeletion(reason, at: work.row.databaseSequence)
+    try work.write()
     changed.append(id)
-    return row.envelope(owner: id.owner)
+    return work.row.envelope(owner: id.owner)
   }
 }
