@@ -101,15 +101,22 @@ extension Front {
       }
     }
     // In the databases of others one save may concern many.
-    let isSmall = context.endpoint.scope == .private && call.isSmallSave
+    let size = context.endpoint.scope == .private && call.isSmallSave ? size : .any
     let prepared = service.prepare(call)
-    let (reply, wakes) = try await store.write(size: isSmall ? size : .any) { [service] transaction in
+    if recentVersions.isStale(call, context) {
+      let conflict = try await store.read(size: size) { [service] transaction in
+        try service.conflict(of: prepared, in: transaction, context: context)
+      }
+      if let conflict { return conflict }
+    }
+    let (reply, wakes) = try await store.write(size: size) { [service] transaction in
       var context = context
       let reply = try service.write(prepared, in: transaction, context: &context)
       return (reply, context.wakes)
     }
     if call.operation == .zonesModify { removals.ring() }
     wake(wakes)
+    recentVersions.note(reply, to: call, context)
     return reply
   }
 

@@ -23,6 +23,7 @@ package final class Front: HTTPHandler {
   let removals = RemovalBell()
   let assets: AssetFolder
   let polls: PollTable
+  let recentVersions = RecentVersions()
   let secrets: ServerSecrets
   let fieldKey: FieldKey
   let tokenKey: TokenKey

@@ -1,5 +1,5 @@
 import VirgaModel
-import VirgaWire
+public import VirgaWire
 
 extension Service {
   /// Saves and deletes records of one zone.
@@ -30,6 +30,25 @@ extension Service {
       try batch.finish(in: transaction, context: &context)
     }
     return try batch.reply(context: context)
+  }
+
+  /// The answer to a save of one record that a snapshot shows to be in conflict: what the writer would answer if it came to
+  /// the save at that moment. A tag that is stale stays so.
+  /// - Returns: `nil` if the writer has to see the save.
+  public func conflict(
+    of prepared: PreparedCall, in transaction: any ReadTransaction, context: CallContext
+  ) throws -> Reply? {
+    guard case .recordsModify(let request) = prepared.call, request.operations.count == 1 else { return nil }
+    do {
+      try checkContainer(context.endpoint.container)
+      var context = context
+      let batch = try plan(
+        request, prepared.operations, takingNamesForNew: false, in: transaction, context: &context)
+      guard case .failure(let failure) = batch.entries[0].outcome, failure.error.code == .conflict else { return nil }
+      return try batch.reply(context: context)
+    } catch is ServiceError {
+      return nil
+    }
   }
 
   private func plan(
