@@ -185,5 +185,52 @@ enum Layout {
       CREATE TABLE removed_zone (id INTEGER PRIMARY KEY, database INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
       ALTER TABLE database ADD COLUMN removed_bytes INTEGER NOT NULL DEFAULT 0;
       """),
+    Migration(
+      9,
+      """
+      -- The history is keyed by the change that replaced a version, so a save only appends to it. A record's versions are
+      -- a chain: each names the sequence under which the one before is found. A gap holds the chain together where a
+      -- version was not kept.
+      CREATE TABLE history (
+        zone INTEGER NOT NULL, replaced_by INTEGER NOT NULL, sequence INTEGER NOT NULL, gap INTEGER NOT NULL,
+        replaced_at INTEGER NOT NULL, counted_bytes INTEGER NOT NULL, name TEXT NOT NULL, type INTEGER NOT NULL,
+        created_at INTEGER NOT NULL, created_by INTEGER NOT NULL, created_on INTEGER NOT NULL,
+        modified_at INTEGER NOT NULL, modified_by INTEGER NOT NULL, modified_on INTEGER NOT NULL,
+        has_assets INTEGER NOT NULL, has_references INTEGER NOT NULL,
+        parent TEXT, share TEXT, short_guid TEXT, unknown BLOB, fields BLOB NOT NULL,
+        PRIMARY KEY (zone, replaced_by)
+      ) STRICT, WITHOUT ROWID;
+      CREATE TEMP TABLE moved (number INTEGER PRIMARY KEY, id INTEGER NOT NULL, replaced_by INTEGER NOT NULL);
+      INSERT INTO moved (id, replaced_by)
+        SELECT id, replaced_by FROM (
+          SELECT v.id, v.zone, coalesce(
+            lead(v.sequence) OVER (PARTITION BY v.zone, v.name ORDER BY v.sequence), r.sequence) AS replaced_by
+          FROM version v JOIN record r ON r.zone = v.zone AND r.name = v.name)
+        ORDER BY zone, replaced_by;
+      """,
+      rows: Migration.Rows(
+        count: "SELECT count(*) FROM moved",
+        move: """
+          INSERT INTO history
+            SELECT v.zone, m.replaced_by, v.sequence, 0, v.replaced_at, v.counted_bytes, v.name, v.type, v.created_at,
+              v.created_by, v.created_on, v.modified_at, v.modified_by, v.modified_on, v.has_assets, v.has_references,
+              v.parent, v.share, v.short_guid, v.unknown, v.fields
+            FROM moved m JOIN version v ON v.id = m.id WHERE m.number > ?1 AND m.number <= ?2 ORDER BY m.number
+          """,
+        end: """
+          -- Of records that are forgotten no version can be found any more.
+          CREATE TEMP TABLE lost AS
+            SELECT v.zone, v.sequence, v.counted_bytes FROM version v
+            WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.zone = v.zone AND r.name = v.name);
+          DELETE FROM claim WHERE (zone, sequence) IN (SELECT zone, sequence FROM lost);
+          UPDATE database SET history_bytes = history_bytes - coalesce((
+            SELECT sum(l.counted_bytes) FROM lost l
+            JOIN (SELECT id, database FROM zone UNION ALL SELECT id, database FROM removed_zone) z ON z.id = l.zone
+            WHERE z.database = database.id), 0);
+          DROP TABLE lost;
+          DROP TABLE moved;
+          DROP TABLE version;
+          ALTER TABLE history RENAME TO version;
+          """)),
   ]
 }

@@ -61,7 +61,7 @@ public final class SQLiteStore: Store {
     try folder.checkFile()
     try folder.noteBeginning()
     do {
-      let connection = try Self.openWriter(folder)
+      let connection = try Self.openWriter(folder, options.note)
       Self.makeShrinkable(connection, folder, options.note)
       try folder.noteStore()
       LogFile.makeRoom(
@@ -174,7 +174,7 @@ public final class SQLiteStore: Store {
 
   // MARK: Opening
 
-  private static func openWriter(_ folder: DataFolder) throws -> Connection {
+  private static func openWriter(_ folder: DataFolder, _ note: (String) -> Void) throws -> Connection {
     let connection = try Connection(path: folder.databasePath)
     // Also finds out whether it is a database at all, and whether a part of it is missing.
     try connection.checkLayout(applicationID: Layout.applicationID, known: Layout.migrations.count)
@@ -184,7 +184,12 @@ public final class SQLiteStore: Store {
     try connection.execute(durable)
     try connection.execute("PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY")
     connection.ownCheckpoints()
-    try connection.migrate(applicationID: Layout.applicationID, Layout.migrations)
+    var tenths = -1
+    try connection.migrate(applicationID: Layout.applicationID, Layout.migrations) { step, share in
+      guard Int(share * 10) > tenths else { return }
+      tenths = Int(share * 10)
+      note("bringing \(folder.databasePath) to layout \(step): \(tenths * 10) %")
+    }
     return connection
   }
 

@@ -49,7 +49,9 @@ final class CountingTransaction: WriteTransaction {
   func zones(in database: DatabaseKey, after position: Int64, limit: Int) throws -> [ZoneRow] {
     try base.zones(in: database, after: position, limit: limit)
   }
-  func zonesToCompact(before moment: Timestamp) throws -> [ZoneKey] { try base.zonesToCompact(before: moment) }
+  func zonesToCompact(tombstonesBefore: Timestamp, versionsBefore: Timestamp) throws -> [ZoneKey] {
+    try base.zonesToCompact(tombstonesBefore: tombstonesBefore, versionsBefore: versionsBefore)
+  }
   func changes(in zone: ZoneRow, after position: Int64, limit: Int, _ body: (StoredRecord) throws -> Bool) throws {
     try base.changes(in: zone, after: position, limit: limit, body)
   }
@@ -104,8 +106,8 @@ final class CountingTransaction: WriteTransaction {
   func dropTombstones(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> [Int64] {
     try base.dropTombstones(in: zone, before: moment, limit: limit)
   }
-  func dropVersions(before moment: Timestamp, limit: Int) throws -> Int {
-    try base.dropVersions(before: moment, limit: limit)
+  func dropVersions(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> Int {
+    try base.dropVersions(in: zone, before: moment, limit: limit)
   }
   func releaseSpace(bytes: Int) throws -> Bool { try base.releaseSpace(bytes: bytes) }
   func put(_ entity: Entity) throws { try base.put(entity) }

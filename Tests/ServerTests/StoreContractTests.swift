@@ -342,7 +342,8 @@ struct StoreContractTests {
         try transaction.dropTombstones(in: zone, before: Timestamp(milliseconds: moment), limit: limit)
       }
       func past(_ moment: Int64) throws -> [ZoneName] {
-        try transaction.zonesToCompact(before: Timestamp(milliseconds: moment)).map(\.name)
+        try transaction.zonesToCompact(tombstonesBefore: Timestamp(milliseconds: moment), versionsBefore: .init(milliseconds: 0))
+          .map(\.name)
       }
       #expect(try past(12) == ["Other"])
       #expect(try past(13) == ["Notes", "Other"])
@@ -400,6 +401,58 @@ struct StoreContractTests {
     }
   }
 
+  /// A version that is not kept, a deletion and a new life interrupt no history; what was forgotten for good does.
+  @Test(arguments: StoreKind.allCases)
+  func aHistoryGoesOnOverWhatIsNotKept(kind: StoreKind) async throws {
+    let store = try kind.open()
+    try await store.write { (transaction) throws in
+      let zone = try transaction.makeZone()
+      func history() throws -> [Int64] { try transaction.versions(of: "a", in: zone).map(\.sequence) }
+      try transaction.save(stored("a", 1), in: zone)
+      try transaction.save(stored("a", 2), in: zone)
+      for number in 3...5 { try transaction.save(stored("a", Int64(number)), in: zone, keepsVersion: false) }
+      #expect(try history() == [1])
+      try transaction.save(stored("a", 6), in: zone)
+      try transaction.save(tombstone("a", 7), in: zone)
+      #expect(try history() == [6, 5, 1])
+      try transaction.save(stored("a", 8), in: zone)
+      try transaction.save(stored("a", 9), in: zone)
+      #expect(try history() == [8, 6, 5, 1])
+      for sequence in [1, 5, 6, 8, 9] as [Int64] {
+        #expect(try transaction.version(sequence, of: "a", in: zone)?.sequence == sequence)
+      }
+      for sequence in [2, 3, 4, 7, 10] as [Int64] {
+        #expect(try transaction.version(sequence, of: "a", in: zone) == nil)
+      }
+      #expect(try transaction.dropVersions(in: zone, before: Timestamp(milliseconds: 7), limit: 9) == 2)
+      #expect(try history() == [8, 6])
+      try transaction.save(tombstone("a", 11), in: zone)
+      #expect(try transaction.dropTombstones(in: zone, before: Timestamp(milliseconds: 20), limit: 9) == [11])
+      #expect(try transaction.tally(of: diary).historyBytes == 0, "a tombstone takes its record's history along")
+      try transaction.put(stored("a", 12), in: zone, replacing: nil, keepsVersion: true)
+      #expect(try history() == [])
+    }
+  }
+
+  /// Saves only append; now and then one of them drops what is beyond the limit.
+  @Test(arguments: StoreKind.allCases)
+  func whatIsBeyondTheLimitIsDroppedInTime(kind: StoreKind) async throws {
+    let store = try kind.open()
+    try await store.write { (transaction) throws in
+      let zone = try transaction.makeZone()
+      // Records that are saved in turn all get numbers of one kind.
+      for number in 1...Int64(1_600) {
+        try transaction.save(stored(RecordName("r\(number % 8)"), number, fields: "{}"), in: zone)
+      }
+      let kept = try transaction.tally(of: diary).historyBytes / 2
+      #expect((80...240).contains(kept), "\(kept) versions of 8 records are kept")
+      for number in 0..<8 {
+        let shown = try transaction.versions(of: RecordName("r\(number)"), in: zone)
+        #expect(shown.count == Limits.versionsPerRecordMax)
+      }
+    }
+  }
+
   @Test(arguments: StoreKind.allCases)
   func versionsGoByAge(kind: StoreKind) async throws {
     let store = try kind.open()
@@ -412,16 +465,23 @@ struct StoreContractTests {
       }
       // Version n was replaced at the moment n + 1.
       func drop(_ moment: Int64, _ limit: Int) throws -> Int {
-        try transaction.dropVersions(before: Timestamp(milliseconds: moment), limit: limit)
+        try transaction.dropVersions(in: zone, before: Timestamp(milliseconds: moment), limit: limit)
       }
-      #expect(try drop(4, 10) == 4)
+      func past(_ moment: Int64) throws -> [ZoneName] {
+        let moment = Timestamp(milliseconds: moment)
+        return try transaction.zonesToCompact(tombstonesBefore: moment, versionsBefore: moment).map(\.name)
+      }
+      #expect(try past(2) == [])
+      #expect(try past(3) == ["Notes", "Other"])
+      #expect(try drop(4, 10) == 2)
+      #expect(try past(4) == ["Other"])
       #expect(try transaction.versions(of: "a", in: zone).map(\.sequence) == [5, 4, 3])
       #expect(try drop(4, 10) == 0)
-      #expect(try drop(6, 3) == 3)
+      #expect(try drop(6, 1) == 1)
       #expect(try drop(6, 3) == 1)
       #expect(try transaction.versions(of: "a", in: zone).map(\.sequence) == [5])
-      #expect(try transaction.versions(of: "b", in: other).map(\.sequence) == [5])
-      #expect(try drop(.max, .max) == 2)
+      #expect(try transaction.versions(of: "b", in: other).map(\.sequence) == [5, 4, 3, 2, 1])
+      #expect(try drop(.max, .max) == 1)
       #expect(try transaction.versions(of: "a", in: zone) == [])
       #expect(try transaction.record("a", in: zone) == stored("a", 6))
     }
@@ -451,7 +511,7 @@ struct StoreContractTests {
       try transaction.save(photo(2, ["y"]), in: zone)
       #expect(try unclaimed() == [], "the first version is still kept")
       #expect(try transaction.versions(of: "a", in: zone).map(\.hasAssets) == [true])
-      #expect(try transaction.dropVersions(before: later, limit: 10) == 1)
+      #expect(try transaction.dropVersions(in: zone, before: later, limit: 10) == 1)
       #expect(try unclaimed() == ["x"])
       try transaction.save(photo(3, []), in: zone, keepsVersion: false)
       #expect(try transaction.record("a", in: zone)?.hasAssets == false)
@@ -693,7 +753,7 @@ struct StoreContractTests {
         try busy(transaction, from: 21)
         var zone = try #require(try transaction.zone("Notes", in: diary))
         _ = try transaction.dropTombstones(in: zone, before: Timestamp(milliseconds: .max), limit: .max)
-        _ = try transaction.dropVersions(before: Timestamp(milliseconds: .max), limit: .max)
+        _ = try transaction.dropVersions(in: zone, before: Timestamp(milliseconds: .max), limit: .max)
         _ = try transaction.makeZone("Other")
         try transaction.removeEntity(.device, key: "k1")
         try transaction.removeAsset("y")

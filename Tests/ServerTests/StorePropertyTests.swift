@@ -87,8 +87,8 @@ struct StorePropertyTests {
       try transaction.put(&zone)
     case 10: seen.append("dropped \(try transaction.dropTombstones(in: zone, before: moment, limit: .max))")
     case 11:
-      seen.append("dropped \(try transaction.dropVersions(before: moment, limit: .max)) versions")
-      seen.append("past \(try transaction.zonesToCompact(before: moment))")
+      seen.append("dropped \(try transaction.dropVersions(in: zone, before: moment, limit: 7)) versions")
+      seen.append("past \(try transaction.zonesToCompact(tombstonesBefore: moment, versionsBefore: moment))")
     case 12, 13:
       let kind = try pick(Entity.Kind.allCases, &random)
       let key = "k\(Int.random(in: 0..<4, using: &random))"

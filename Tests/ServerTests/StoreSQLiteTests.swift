@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 import VirgaModel
 import VirgaSQLite
@@ -69,7 +70,7 @@ struct StoreSQLiteTests {
   @Test func aFolderOfANewerVersionIsRefusedAndLeftAsItIs() async throws {
     try await fill()
     try Connection(path: database).execute("PRAGMA user_version = 99; PRAGMA journal_mode = DELETE")
-    #expect(try refusal() == .newerVersion(found: 99, known: 8))
+    #expect(try refusal() == .newerVersion(found: 99, known: 9))
     let mode = try Connection(path: database).first("PRAGMA journal_mode") { $0.text(0) }
     #expect(mode == "delete")
   }
@@ -131,21 +132,6 @@ struct StoreSQLiteTests {
     }
   }
 
-  /// Takes a file back to layout 6, with what it holds: queues had a number of their own in one table.
-  static let layout6 = """
-    DROP TABLE removed_zone; ALTER TABLE database DROP COLUMN removed_bytes;
-    CREATE TABLE old_notification (
-      id INTEGER PRIMARY KEY AUTOINCREMENT,
-      push_token TEXT NOT NULL, coalescing_key TEXT NOT NULL, payload BLOB NOT NULL,
-      UNIQUE (push_token, coalescing_key)
-    ) STRICT;
-    INSERT INTO old_notification SELECT id, push_token, coalescing_key, payload FROM notification;
-    DROP TABLE notification; DROP TABLE notification_number;
-    ALTER TABLE old_notification RENAME TO notification;
-    CREATE INDEX notification_queue ON notification (push_token, id);
-    PRAGMA user_version = 6;
-    """
-
   @Test func queuesOfALayoutBeforeGoOn() async throws {
     let store = try open()
     @Sendable func put(_ key: String, in transaction: any WriteTransaction) throws -> Int64 {
@@ -157,11 +143,39 @@ struct StoreSQLiteTests {
       return try put("b", in: transaction)
     }
     store.close()
-    try Connection(path: database).execute(Self.layout6)
+    try Connection(path: database).execute(OldLayout.six)
     let again = try open()
     #expect(try await again.reading { try $0.notifications(for: "t", limit: 9).map(\.coalescingKey) } == ["a", "b"])
     let next = try await again.writing { try put("c", in: $0) }
     #expect(next > last, "a number is not given twice")
+    again.close()
+  }
+
+  @Test func historiesOfALayoutBeforeGoOn() async throws {
+    let store = try open()
+    let zone = try await store.writing { (transaction) throws in
+      let zone = try transaction.makeZone()
+      var sequence: Int64 = 0
+      for name in ["a", "b", "c"] as [RecordName] {
+        for _ in 0..<14 {
+          sequence += 1
+          try transaction.save(stored(name, sequence), in: zone, keepsVersion: sequence % 5 != 0)
+        }
+      }
+      try transaction.save(tombstone("b", sequence + 1), in: zone)
+      return zone
+    }
+    func contents(_ store: SQLiteStore) async throws -> StoreContents {
+      try await store.reading { try StoreContents($0, names: ["a", "b", "c"], owners: [], assets: [], tokens: []) }
+    }
+    let before = try await contents(store)
+    store.close()
+    try Connection(path: database).execute(OldLayout.six)
+    let again = try open()
+    #expect(try await contents(again) == before)
+    try await again.writing { try $0.save(stored("b", 50), in: zone) }
+    let history = try await again.reading { try $0.versions(of: "b", in: zone).map(\.sequence) }
+    #expect(history.count == 10 && history.first == 28, "a new life goes on where the one before ended")
     again.close()
   }
 
@@ -179,7 +193,7 @@ struct StoreSQLiteTests {
     try await fill()
     try Connection(path: database).execute(
       """
-      \(Self.layout6) DROP TABLE record_index; DROP TABLE index_entry; ALTER TABLE zone DROP COLUMN deletion_sequence;
+      \(OldLayout.six) DROP TABLE record_index; DROP TABLE index_entry; ALTER TABLE zone DROP COLUMN deletion_sequence;
       \(Self.withoutTallies) PRAGMA user_version = 2
       """)
     let store = try open()
@@ -196,7 +210,7 @@ struct StoreSQLiteTests {
     try await fill(records: 3)
     try Connection(path: database).execute(
       """
-      \(Self.layout6) UPDATE zone SET used_bytes = -7; ALTER TABLE zone DROP COLUMN deletion_sequence;
+      \(OldLayout.six) UPDATE zone SET used_bytes = -7; ALTER TABLE zone DROP COLUMN deletion_sequence;
       \(Self.withoutMakers) \(Self.withoutTallies) PRAGMA user_version = 3
       """)
     let store = try open()
@@ -221,7 +235,7 @@ struct StoreSQLiteTests {
     store.close()
     try Connection(path: database).execute(
       """
-      \(Self.layout6) ALTER TABLE zone DROP COLUMN deletion_sequence; \(Self.withoutMakers) \(Self.withoutTallies)
+      \(OldLayout.six) ALTER TABLE zone DROP COLUMN deletion_sequence; \(Self.withoutMakers) \(Self.withoutTallies)
       PRAGMA user_version = 4
       """)
     let again = try open()
@@ -242,7 +256,7 @@ struct StoreSQLiteTests {
         "asset", "claim", "database", "entity", "index_entry", "notification", "notification_number", "record",
         "record_index", "reference", "removed_zone", "version", "word", "zone",
       ])
-    #expect(try connection.first("PRAGMA user_version") { $0.int(0) } == 8)
+    #expect(try connection.first("PRAGMA user_version") { $0.int(0) } == 9)
     #expect(try connection.first("PRAGMA journal_mode") { $0.text(0) } == "wal")
     #expect(try connection.first("PRAGMA integrity_check") { $0.text(0) } == "ok")
   }
@@ -435,7 +449,7 @@ struct StoreSQLiteTests {
     #expect(after.commits - before.commits == 1)
   }
 
-  @Test func anUpdateThatKeepsTheVersionCostsFourStatements() async throws {
+  @Test func anUpdateThatKeepsTheVersionCostsThreeStatements() async throws {
     let store = try open()
     let zone = try await store.writing { transaction in
       let zone = try transaction.makeZone()
@@ -446,7 +460,7 @@ struct StoreSQLiteTests {
     try await store.writing { try $0.save(stored("a", 2), in: zone) }
     // BEGIN, SELECT, INSERT of the version, DELETE of versions beyond the limit, UPDATE, COMMIT; and an UPDATE of what the
     // database counts, which a save writes with the database's row.
-    #expect(store.counts.statements - before.statements == 7)
+    #expect(store.counts.statements - before.statements == 6)
   }
 
   @Test(arguments: [BodySize.any, .small])

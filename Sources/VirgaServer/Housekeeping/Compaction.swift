@@ -2,10 +2,8 @@ package import VirgaModel
 
 /// A piece of what clears a store of what is past its age: small enough that saves which wait for it do not wait long.
 package enum CompactionStep: Hashable, Sendable {
-  /// Tombstones, whose zones then refuse older tokens, and notes to participants.
+  /// Tombstones, whose zones then refuse older tokens, replaced versions, and notes to participants.
   case zones([ZoneKey])
-  /// Replaced versions.
-  case versions
   /// Records that went with their zones.
   case removedRecords
   /// Entries of indexes that were taken away.
@@ -27,9 +25,10 @@ extension Service {
 
   /// What there is to be forgotten; each step is to be performed in a write of its own, in this order.
   package func compactionSteps(in transaction: any ReadTransaction, now: Timestamp) throws -> [CompactionStep] {
-    let zones = try transaction.zonesToCompact(before: now - Limits.tombstoneAge)
+    let zones = try transaction.zonesToCompact(
+      tombstonesBefore: now - Limits.tombstoneAge, versionsBefore: now - Limits.versionAge)
     return zones.portions(of: Self.zonesPerStep).map(CompactionStep.zones)
-      + [.removedRecords, .versions, .removedIndexes] + (try receiptSteps(in: transaction, now: now)) + [.space]
+      + [.removedRecords, .removedIndexes] + (try receiptSteps(in: transaction, now: now)) + [.space]
   }
 
   /// - Returns: Whether the step is to be performed again, since there was more than it does at once.
@@ -44,9 +43,6 @@ extension Service {
         if try compact(zone, in: transaction, now: now) { isMoreLikely = true }
       }
       return isMoreLikely
-    case .versions:
-      let count = try transaction.dropVersions(before: now - Limits.versionAge, limit: Self.rowsPerStep)
-      return count == Self.rowsPerStep
     case .removedRecords:
       return try transaction.clearRemovedRecords(limit: Self.rowsPerStep, bytes: Self.recordBytesPerStep)
     case .removedIndexes: return try transaction.clearRemovedIndexes(limit: Limits.entriesPerIndexStepMax)
@@ -67,6 +63,9 @@ extension Service {
 
   private func compact(_ zone: ZoneRow, in transaction: any WriteTransaction, now: Timestamp) throws -> Bool {
     try dropNotes(of: zone, in: transaction)
+    // Before its tombstones, each of which takes what is left of its record's versions along.
+    let versions = try transaction.dropVersions(in: zone, before: now - Limits.versionAge, limit: Self.rowsPerStep)
+    if versions > 0 { return true }
     let moment = now - Limits.tombstoneAge
     let dropped = try transaction.dropTombstones(in: zone, before: moment, limit: Self.rowsPerStep)
     guard let last = dropped.max() else { return false }

@@ -66,6 +66,8 @@ struct MemoryRecords {
   struct Version {
     var record: StoredRecord
     var replaced: Timestamp
+    /// The sequence of what replaced it.
+    var replacedBy: Int64
     /// What was counted for it.
     var countedBytes: Int64
   }

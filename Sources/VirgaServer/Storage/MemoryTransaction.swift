@@ -94,10 +94,13 @@ extension MemoryTransaction {
     return rows
   }
 
-  func zonesToCompact(before moment: Timestamp) throws -> [ZoneKey] {
+  func zonesToCompact(tombstonesBefore: Timestamp, versionsBefore: Timestamp) throws -> [ZoneKey] {
     precondition(isOpen, "the transaction has ended")
     return tables.zones.sorted { $0.key < $1.key }.map(\.value).filter { zone in
-      zone.row.sharing != .none || zone.contents.records.values.contains { $0.isDeleted && $0.modified.time < moment }
+      zone.row.sharing != .none
+        || zone.contents.records.values.contains { $0.isDeleted && $0.modified.time < tombstonesBefore }
+        || zone.contents.versions.values.joined().min { $0.replacedBy < $1.replacedBy }
+          .map { $0.replaced < versionsBefore } ?? false
     }.map { ZoneKey($0.row.name, in: $0.row.database) }
   }
 
@@ -190,11 +193,11 @@ extension MemoryTransaction {
   func version(_ sequence: Int64, of name: RecordName, in zone: ZoneRow) throws -> StoredRecord? {
     let contents = try contents(zone).contents
     if let record = contents.records[name], record.sequence == sequence { return record }
-    return contents.versions[name]?.first { $0.record.sequence == sequence }?.record
+    return try versions(of: name, in: zone).first { $0.sequence == sequence }
   }
 
   func versions(of name: RecordName, in zone: ZoneRow) throws -> [StoredRecord] {
-    try contents(zone).contents.versions[name]?.map(\.record) ?? []
+    try contents(zone).contents.versions[name]?.prefix(Limits.versionsPerRecordMax).map(\.record) ?? []
   }
 
   func references(to target: RecordName, kind: StoredReference.Kind, in zone: ZoneRow, limit: Int) throws
@@ -220,11 +223,14 @@ extension MemoryTransaction {
     if let old {
       if keepsVersion && !old.isDeleted {
         let counted = countedBytes(of: old, in: zone, replacedBy: record)
-        let version = MemoryRecords.Version(record: old, replaced: record.modified.time, countedBytes: counted)
+        let version = MemoryRecords.Version(
+          record: old, replaced: record.modified.time, replacedBy: record.sequence, countedBytes: counted)
         count(in: zone.row.database) { $0.historyBytes += counted }
         zone.contents.versions[name, default: []].insert(version, at: 0)
         undo.append { zone.contents.versions[name]?.removeFirst() }
-        dropSurplusVersions(of: name, in: zone)
+        if record.trimsHistory(replacing: old) {
+          dropVersions(of: name, beyond: Limits.versionsPerRecordMax, in: zone)
+        }
       } else if old.hasAssets {
         endClaims(of: old.sequence, in: zone)
       }
@@ -249,14 +255,15 @@ extension MemoryTransaction {
     }
   }
 
-  private func dropSurplusVersions(of name: RecordName, in zone: MemoryZone) {
-    guard let versions = zone.contents.versions[name], versions.count > Limits.versionsPerRecordMax else { return }
-    zone.contents.versions[name] = Array(versions.prefix(Limits.versionsPerRecordMax))
+  /// Drops the versions of a record but for its newest ones.
+  private func dropVersions(of name: RecordName, beyond kept: Int, in zone: MemoryZone) {
+    guard let versions = zone.contents.versions[name], versions.count > kept else { return }
+    zone.contents.versions[name] = kept == 0 ? nil : Array(versions.prefix(kept))
     undo.append { zone.contents.versions[name] = versions }
     count(in: zone.row.database) { tally in
-      tally.historyBytes -= versions.dropFirst(Limits.versionsPerRecordMax).reduce(0) { $0 + $1.countedBytes }
+      tally.historyBytes -= versions.dropFirst(kept).reduce(0) { $0 + $1.countedBytes }
     }
-    for version in versions.dropFirst(Limits.versionsPerRecordMax) where version.record.hasAssets {
+    for version in versions.dropFirst(kept) where version.record.hasAssets {
       endClaims(of: version.record.sequence, in: zone)
     }
   }
@@ -326,30 +333,23 @@ extension MemoryTransaction {
     touchedZones.append(zone)
     undo.append { zone.contents.records = old }
     count(in: zone.row.database) { $0.tombstones -= dropped.count }
+    for record in dropped { dropVersions(of: record.name, beyond: 0, in: zone) }
     return dropped.map(\.sequence)
   }
 
-  func dropVersions(before moment: Timestamp, limit: Int) throws -> Int {
-    var past: [(replaced: Timestamp, zone: Int64, record: StoredRecord, countedBytes: Int64)] = []
-    for (id, zone) in tables.zones {
-      for versions in zone.contents.versions.values {
-        for version in versions where version.replaced < moment {
-          past.append((version.replaced, id, version.record, version.countedBytes))
-        }
-      }
-    }
-    past.sort { ($0.replaced, $0.zone, $0.record.sequence) < ($1.replaced, $1.zone, $1.record.sequence) }
-    let dropped = past.prefix(max(0, limit))
-    for (id, versions) in Dictionary(grouping: dropped, by: \.zone) {
-      guard let zone = tables.zones[id] else { continue }
-      let old = zone.contents.versions
-      count(in: zone.row.database) { $0.historyBytes -= versions.reduce(0) { $0 + $1.countedBytes } }
-      for (_, _, record, _) in versions {
-        zone.contents.versions[record.name]?.removeAll { $0.record.sequence == record.sequence }
-        if zone.contents.versions[record.name]?.isEmpty == true { zone.contents.versions[record.name] = nil }
-      }
-      undo.append { zone.contents.versions = old }
-      for (_, _, record, _) in versions where record.hasAssets { endClaims(of: record.sequence, in: zone) }
+  func dropVersions(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> Int {
+    let zone = try contents(zone)
+    let oldest = zone.contents.versions.values.joined().sorted { $0.replacedBy < $1.replacedBy }
+    let dropped = oldest.prefix { $0.replaced < moment }.prefix(max(0, limit))
+    guard !dropped.isEmpty else { return 0 }
+    let old = zone.contents.versions
+    undo.append { zone.contents.versions = old }
+    count(in: zone.row.database) { $0.historyBytes -= dropped.reduce(0) { $0 + $1.countedBytes } }
+    for version in dropped {
+      let name = version.record.name
+      zone.contents.versions[name]?.removeAll { $0.replacedBy == version.replacedBy }
+      if zone.contents.versions[name]?.isEmpty == true { zone.contents.versions[name] = nil }
+      if version.record.hasAssets { endClaims(of: version.record.sequence, in: zone) }
     }
     return dropped.count
   }

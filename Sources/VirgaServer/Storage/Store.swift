@@ -90,9 +90,9 @@ public protocol ReadTransaction: AnyObject {
   func zone(_ name: ZoneName, in database: DatabaseKey) throws -> ZoneRow?
   /// Rows whose `databaseSequence` is greater than `position`, deleted ones too, in the order of that number.
   func zones(in database: DatabaseKey, after position: Int64, limit: Int) throws -> [ZoneRow]
-  /// The zones of all databases that hold tombstones older than `moment`, or of which something is shared, in any total
-  /// order that stays the same.
-  func zonesToCompact(before moment: Timestamp) throws -> [ZoneKey]
+  /// The zones of all databases of which something is shared, or that hold something old: a tombstone, or as their first
+  /// one a replaced version. In any total order that stays the same.
+  func zonesToCompact(tombstonesBefore: Timestamp, versionsBefore: Timestamp) throws -> [ZoneKey]
 
   /// The newest version of a record, which may be a tombstone.
   func record(_ name: RecordName, in zone: ZoneRow) throws -> StoredRecord?
@@ -103,7 +103,7 @@ public protocol ReadTransaction: AnyObject {
   func changes(in zone: ZoneRow, before position: Int64, limit: Int, _ body: (StoredRecord) throws -> Bool) throws
   /// A version of the record by its sequence: the newest or one that is still kept.
   func version(_ sequence: Int64, of name: RecordName, in zone: ZoneRow) throws -> StoredRecord?
-  /// The replaced versions that are still kept, newest first.
+  /// The replaced versions that are still kept, newest first, at most `Limits.versionsPerRecordMax`.
   func versions(of name: RecordName, in zone: ZoneRow) throws -> [StoredRecord]
   /// The live records with an indexed reference of that kind to `target`, by name, at most `limit`.
   func references(to target: RecordName, kind: StoredReference.Kind, in zone: ZoneRow, limit: Int) throws
@@ -157,8 +157,8 @@ public protocol WriteTransaction: ReadTransaction {
   func clearRemovedRecords(limit: Int, bytes: Int) throws -> Bool
 
   /// Makes `record` the newest version. `previous` is what `record(_:in:)` returned in this transaction; with
-  /// `keepsVersion` a live previous version goes into the history, which keeps the newest `Limits.versionsPerRecordMax`
-  /// of a record. Claims and references are kept up by the store: claims belong to a version and end when it leaves the history, references belong to the newest version.
+  /// `keepsVersion` a live previous version goes into the history, of which the newest
+  /// `Limits.versionsPerRecordMax` are shown; what is beyond is dropped if `StoredRecord.trimsHistory`. Claims and references are kept up by the store: claims belong to a version and end when it leaves the history, references belong to the newest version.
   /// - Throws: `RecordExists` if `previous` is `nil` and there is one.
   func put(_ record: StoredRecord, in zone: ZoneRow, replacing previous: StoredRecord?, keepsVersion: Bool) throws
   /// Makes an index of the zone's records without entries, which `fillIndex` makes ready. `put` keeps it up from now on.
@@ -174,11 +174,12 @@ public protocol WriteTransaction: ReadTransaction {
   /// - Returns: Whether there may be more.
   func clearRemovedIndexes(limit: Int) throws -> Bool
 
-  /// Drops the oldest tombstones whose deletion (`modified`) is older than `moment`, at most `limit`; answers their
-  /// sequences.
+  /// Drops the oldest tombstones whose deletion (`modified`) is older than `moment`, at most `limit`, each with what is
+  /// kept of its record's versions; answers their sequences.
   func dropTombstones(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> [Int64]
-  /// Drops the oldest versions that were replaced before `moment`, at most `limit`; answers how many there were.
-  func dropVersions(before moment: Timestamp, limit: Int) throws -> Int
+  /// Drops the oldest versions of a zone, by the order in which they were replaced, up to the first that was replaced at
+  /// `moment` or later, at most `limit`; answers how many there were.
+  func dropVersions(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> Int
 
   /// Gives space that nothing uses back to the disk, about `bytes` at most.
   /// - Returns: Whether there is more to give.

@@ -136,10 +136,14 @@ package enum StoreErasure {
       DELETE FROM version WHERE (zone, name) IN (SELECT zone, name FROM gone_record);
       DELETE FROM record WHERE (zone, name) IN (SELECT zone, name FROM gone_record);
       CREATE TEMP TABLE gone_version AS
-        SELECT zone, sequence FROM version WHERE modified_by IN (SELECT id FROM gone_word);
+        SELECT zone, sequence FROM version WHERE gap = 0 AND modified_by IN (SELECT id FROM gone_word);
       DELETE FROM claim WHERE (zone, sequence) IN (SELECT zone, sequence FROM gone_version)
         AND (zone, sequence) NOT IN (SELECT zone, sequence FROM record);
-      DELETE FROM version WHERE (zone, sequence) IN (SELECT zone, sequence FROM gone_version);
+      -- The versions before and after hold together over it.
+      UPDATE version SET gap = 1, counted_bytes = 0, type = 0, created_at = 0, created_by = 0, created_on = 0,
+          modified_at = 0, modified_by = 0, modified_on = 0, has_assets = 0, has_references = 0, parent = NULL,
+          share = NULL, short_guid = NULL, unknown = NULL, fields = x''
+        WHERE (zone, sequence) IN (SELECT zone, sequence FROM gone_version) AND gap = 0;
       -- Tokens that were given before would not tell of the records that went; that the zone changed is to be told.
       CREATE TEMP TABLE gone_feed AS
         SELECT id, database, row_number() OVER (PARTITION BY database ORDER BY id) AS step

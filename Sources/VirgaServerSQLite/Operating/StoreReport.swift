@@ -66,12 +66,12 @@ package struct StoreReport: Hashable, Sendable, Codable {
       }
     }
     let versionTotal =
-      try connection.first("SELECT coalesce(sum(\(Self.length)), 0) FROM version r") { $0.int64(0) } ?? 0
+      try connection.first("SELECT coalesce(sum(\(Self.length)), 0) FROM version r WHERE gap = 0") { $0.int64(0) } ?? 0
     _ = try connection.query(
       """
       SELECT d.container, d.environment, d.owner, z.name, w.text, count(*), sum(\(Self.length))
       FROM version r JOIN zone z ON z.id = r.zone JOIN database d ON d.id = z.database JOIN word w ON w.id = r.type
-      GROUP BY r.zone, r.type
+      WHERE r.gap = 0 GROUP BY r.zone, r.type
       """
     ) { row in
       change(row) {

@@ -43,40 +43,6 @@ extension SQLiteTransaction {
     try statement.forEach { try body(try storedRecord($0)) }
   }
 
-  func version(_ sequence: Int64, of name: RecordName, in zone: ZoneRow) throws -> StoredRecord? {
-    let statement = try statement(
-      """
-      SELECT name, sequence, type, created_at, created_by, created_on, modified_at, modified_by, modified_on,
-        deleted, has_assets, has_references, parent, share, short_guid, unknown, fields
-      FROM record WHERE zone = ?1 AND name = ?2 AND sequence = ?3
-      UNION ALL
-      SELECT name, sequence, type, created_at, created_by, created_on, modified_at, modified_by, modified_on,
-        0, has_assets, has_references, parent, share, short_guid, unknown, fields
-      FROM version WHERE zone = ?1 AND name = ?2 AND sequence = ?3
-      """)
-    try statement.bind(1, zone.id)
-    try statement.bind(2, name.rawValue)
-    try statement.bind(3, sequence)
-    return try statement.first(storedRecord)
-  }
-
-  func versions(of name: RecordName, in zone: ZoneRow) throws -> [StoredRecord] {
-    let statement = try statement(
-      """
-      SELECT name, sequence, type, created_at, created_by, created_on, modified_at, modified_by, modified_on,
-        0, has_assets, has_references, parent, share, short_guid, unknown, fields
-      FROM version WHERE zone = ? AND name = ? ORDER BY sequence DESC
-      """)
-    try statement.bind(1, zone.id)
-    try statement.bind(2, name.rawValue)
-    var versions: [StoredRecord] = []
-    try statement.forEach { row in
-      versions.append(try storedRecord(row))
-      return true
-    }
-    return versions
-  }
-
   func storedRecord(_ row: borrowing Row) throws -> StoredRecord {
     var record = StoredRecord(
       name: RecordName(row.text(0)), type: RecordType(try word(row.int64(2))), sequence: row.int64(1),
@@ -108,8 +74,9 @@ extension SQLiteTransaction {
     if let previous {
       if keepsVersion && !previous.isDeleted {
         try keepVersion(previous, in: zone, replacedBy: record)
-      } else if previous.hasAssets {
-        try endClaims(zone: zone.id, sequence: previous.sequence)
+      } else {
+        try bridge(previous, in: zone, replacedBy: record)
+        if previous.hasAssets { try endClaims(zone: zone.id, sequence: previous.sequence) }
       }
       if previous.hasReferences { try removeReferences(of: record.name, in: zone) }
       try update(record, in: zone, replacing: previous)
@@ -176,63 +143,10 @@ extension SQLiteTransaction {
     try statement.bind(16, record.fieldsJSON)
   }
 
-  private func bind(_ stamp: RecordStamp, to statement: Statement, from index: Int) throws {
+  func bind(_ stamp: RecordStamp, to statement: Statement, from index: Int) throws {
     try statement.bind(index, stamp.time.milliseconds)
     try statement.bind(index + 1, try number(of: stamp.user.rawValue))
     try statement.bind(index + 2, try number(of: stamp.device))
-  }
-
-  private func keepVersion(_ record: StoredRecord, in zone: ZoneRow, replacedBy next: StoredRecord) throws {
-    let counted = try countedBytes(of: record, in: zone, replacedBy: next)
-    let statement = try statement(
-      """
-      INSERT INTO version (
-        zone, name, sequence, type, created_at, created_by, created_on, modified_at, modified_by, modified_on,
-        has_assets, has_references, replaced_at, counted_bytes, parent, share, short_guid, unknown, fields)
-      SELECT zone, name, sequence, type, created_at, created_by, created_on, modified_at, modified_by, modified_on,
-        has_assets, has_references, ?, ?, parent, share, short_guid, unknown, fields
-      FROM record WHERE zone = ? AND name = ?
-      """)
-    try statement.bind(1, next.modified.time.milliseconds)
-    try statement.bind(2, counted)
-    try statement.bind(3, zone.id)
-    try statement.bind(4, record.name.rawValue)
-    try statement.run()
-    let dropped = try dropSurplusVersions(of: record.name, in: zone)
-    var tally = try tally(of: zone.database)
-    tally.historyBytes += counted - dropped
-    try change(tally, of: zone.database)
-  }
-
-  /// What a version takes once it is replaced: assets that the next one has too are counted there.
-  private func countedBytes(
-    of record: StoredRecord, in zone: ZoneRow, replacedBy next: StoredRecord
-  ) throws -> Int64 {
-    var bytes = Int64(record.fieldsJSON.count + record.unknownMembers.count)
-    guard record.hasAssets else { return bytes }
-    let statement = try statement(
-      "SELECT c.checksum, a.size FROM claim c JOIN asset a USING (checksum) WHERE c.zone = ? AND c.sequence = ?")
-    try statement.bind(1, zone.id)
-    try statement.bind(2, record.sequence)
-    try statement.forEach { row in
-      if !next.assetChecksums.contains(row.text(0)) { bytes += row.int64(1) }
-      return true
-    }
-    return bytes
-  }
-
-  /// - Returns: What had been counted for them.
-  private func dropSurplusVersions(of name: RecordName, in zone: ZoneRow) throws -> Int64 {
-    let statement = try statement(
-      """
-      DELETE FROM version WHERE zone = ?1 AND name = ?2 AND sequence <= (
-        SELECT sequence FROM version WHERE zone = ?1 AND name = ?2 ORDER BY sequence DESC LIMIT 1 OFFSET ?3
-      ) RETURNING zone, sequence, has_assets, counted_bytes
-      """)
-    try statement.bind(1, zone.id)
-    try statement.bind(2, name.rawValue)
-    try statement.bind(3, Int64(Limits.versionsPerRecordMax))
-    return try endClaims(of: statement).bytesByZone[zone.id] ?? 0
   }
 
   func dropTombstones(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> [Int64] {
@@ -250,59 +164,20 @@ extension SQLiteTransaction {
       dropped.append(row.int64(0))
       return true
     }
+    var bytes: Int64 = 0
+    for sequence in dropped { bytes += try dropHistory(before: sequence, in: zone, keeping: -1) }
     var tally = try tally(of: zone.database)
     tally.tombstones -= dropped.count
+    tally.historyBytes -= bytes
     try change(tally, of: zone.database)
     return dropped.sorted()
-  }
-
-  func dropVersions(before moment: Timestamp, limit: Int) throws -> Int {
-    let statement = try statement(
-      """
-      DELETE FROM version WHERE id IN (
-        SELECT id FROM version WHERE replaced_at < ? AND zone NOT IN (SELECT id FROM removed_zone)
-        ORDER BY replaced_at, id LIMIT ?
-      ) RETURNING zone, sequence, has_assets, counted_bytes
-      """)
-    try statement.bind(1, moment.milliseconds)
-    try statement.bind(2, Int64(max(0, limit)))
-    let (count, bytesByZone) = try endClaims(of: statement)
-    for (zone, bytes) in bytesByZone {
-      guard let database = try database(ofZone: zone) else { continue }
-      var tally = try tally(of: database)
-      tally.historyBytes -= bytes
-      try change(tally, of: database)
-    }
-    return count
-  }
-
-  private func database(ofZone id: Int64) throws -> DatabaseKey? {
-    let statement = try statement(
-      "SELECT d.container, d.environment, d.owner FROM zone z JOIN database d ON d.id = z.database WHERE z.id = ?")
-    try statement.bind(1, id)
-    return try statement.first { try DatabaseKey($0) }
-  }
-
-  /// Runs a deletion of versions and ends their claims; answers how many there were, and what was counted for them.
-  private func endClaims(of deletion: Statement) throws -> (count: Int, bytesByZone: [Int64: Int64]) {
-    var dropped: [(zone: Int64, sequence: Int64)] = []
-    var count = 0
-    var bytesByZone: [Int64: Int64] = [:]
-    try deletion.forEach { row in
-      count += 1
-      bytesByZone[row.int64(0), default: 0] += row.int64(3)
-      if row.bool(2) { dropped.append((row.int64(0), row.int64(1))) }
-      return true
-    }
-    for version in dropped { try endClaims(zone: version.zone, sequence: version.sequence) }
-    return (count, bytesByZone)
   }
 }
 
 extension Reference {
   /// How a reference stands in one column: name, action and, if it names a zone, zone and owner, a line each. None of
   /// them can hold a line break.
-  fileprivate var column: String {
+  var column: String {
     let parts = [recordName.rawValue, action.rawValue] + (zone.map { [$0.name.rawValue, $0.owner.rawValue] } ?? [])
     return parts.joined(separator: "\n")
   }

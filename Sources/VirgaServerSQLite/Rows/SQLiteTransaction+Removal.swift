@@ -88,12 +88,15 @@ extension SQLiteTransaction {
     let next = try statement(
       """
       SELECT length(fields) + coalesce(length(unknown), 0), counted_bytes FROM version
-      WHERE zone = ? ORDER BY name, sequence DESC LIMIT ?
+      WHERE zone = ? ORDER BY replaced_by LIMIT ?
       """)
     let count = try portion(of: zone, next, &rest) { tally.historyBytes -= $0.int64(1) }
     guard count > 0 else { return }
     let deletion = try statement(
-      "DELETE FROM version WHERE id IN (SELECT id FROM version WHERE zone = ? ORDER BY name, sequence DESC LIMIT ?)")
+      """
+      DELETE FROM version WHERE zone = ?1 AND replaced_by IN (
+        SELECT replaced_by FROM version WHERE zone = ?1 ORDER BY replaced_by LIMIT ?2)
+      """)
     try deletion.bind(1, zone)
     try deletion.bind(2, Int64(count))
     try deletion.run()

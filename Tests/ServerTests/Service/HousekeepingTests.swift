@@ -104,7 +104,7 @@ import VirgaWire
     }
     #expect(
       try await store.reading { try Service().compactionSteps(in: $0, now: now) } == [
-        .removedRecords, .versions, .removedIndexes, .space,
+        .removedRecords, .removedIndexes, .space,
       ])
     store.close()
   }
