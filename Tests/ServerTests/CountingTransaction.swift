@@ -43,6 +43,27 @@ final class CountingTransaction: WriteTransaction {
 
   // MARK: Handed on
 
+  func replacedVersions(
+    in zone: ZoneRow, after position: Int64, _ body: (StoredRecord, Int64) throws -> Bool
+  ) throws {
+    try base.replacedVersions(in: zone, after: position, body)
+  }
+  func allEntities(_ kind: Entity.Kind, after key: String, limit: Int) throws -> [Entity] {
+    try base.allEntities(kind, after: key, limit: limit)
+  }
+  func assets(after checksum: String, limit: Int) throws -> [AssetRow] {
+    try base.assets(after: checksum, limit: limit)
+  }
+  func removeDatabase(_ key: DatabaseKey) throws { try base.removeDatabase(key) }
+  func forget(_ name: RecordName, in zone: ZoneRow) throws { try base.forget(name, in: zone) }
+  func forgetVersion(replacedBy: Int64, in zone: ZoneRow) throws {
+    try base.forgetVersion(replacedBy: replacedBy, in: zone)
+  }
+  func rewrite(_ record: StoredRecord, in zone: ZoneRow) throws { try base.rewrite(record, in: zone) }
+  func rewriteVersion(_ record: StoredRecord, replacedBy: Int64, in zone: ZoneRow) throws {
+    try base.rewriteVersion(record, replacedBy: replacedBy, in: zone)
+  }
+
   func database(_ key: DatabaseKey) throws -> DatabaseRow? { try base.database(key) }
   func databases() throws -> [DatabaseRow] { try base.databases() }
   func zone(_ name: ZoneName, in database: DatabaseKey) throws -> ZoneRow? { try base.zone(name, in: database) }

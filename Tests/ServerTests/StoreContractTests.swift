@@ -342,8 +342,8 @@ struct StoreContractTests {
         try transaction.dropTombstones(in: zone, before: Timestamp(milliseconds: moment), limit: limit)
       }
       func past(_ moment: Int64) throws -> [ZoneName] {
-        try transaction.zonesToCompact(tombstonesBefore: Timestamp(milliseconds: moment), versionsBefore: .init(milliseconds: 0))
-          .map(\.name)
+        let (moment, start) = (Timestamp(milliseconds: moment), Timestamp(milliseconds: 0))
+        return try transaction.zonesToCompact(tombstonesBefore: moment, versionsBefore: start).map(\.name)
       }
       #expect(try past(12) == ["Other"])
       #expect(try past(13) == ["Notes", "Other"])

@@ -79,6 +79,13 @@ struct SharedFeed: Hashable {
     if incarnation == 0 { incarnation = 1 }
   }
 
+  /// Makes every token of the feed expire.
+  mutating func renew(_ incarnation: UInt64) {
+    let rest = self.incarnation ^ ownIncarnation
+    ownIncarnation = incarnation
+    self.incarnation = incarnation ^ rest
+  }
+
   var entity: Entity { Entity(.sharedFeed, key: key, value: Array("\(ownIncarnation)\n\(sequence)".utf8)) }
 }
 

@@ -32,6 +32,20 @@ extension MemoryTransaction {
     zone.usedBytes = 0
   }
 
+  func removeDatabase(_ key: DatabaseKey) throws {
+    guard let database = tables.databases[key] else { return }
+    let tables = tables
+    for zone in database.zones.values.sorted(by: { $0.row.id < $1.row.id }) {
+      var row = zone.row
+      try removeRecords(of: &row)
+      tables.zones[row.id] = nil
+      undo.append { [row] in tables.zones[row.id] = zone }
+    }
+    while try clearRemovedRecords(limit: .max, bytes: .max) {}
+    tables.databases[key] = nil
+    undo.append { tables.databases[key] = database }
+  }
+
   func clearRemovedRecords(limit: Int, bytes: Int) throws -> Bool {
     guard let oldest = tables.removed.first else { return false }
     let tables = tables

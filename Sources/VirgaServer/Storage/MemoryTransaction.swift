@@ -200,6 +200,15 @@ extension MemoryTransaction {
     try contents(zone).contents.versions[name]?.prefix(Limits.versionsPerRecordMax).map(\.record) ?? []
   }
 
+  func replacedVersions(
+    in zone: ZoneRow, after position: Int64, _ body: (StoredRecord, Int64) throws -> Bool
+  ) throws {
+    let versions = try contents(zone).contents.versions.values.joined().filter { $0.replacedBy > position }
+    for version in versions.sorted(by: { $0.replacedBy < $1.replacedBy }) {
+      if try !body(version.record, version.replacedBy) { return }
+    }
+  }
+
   func references(to target: RecordName, kind: StoredReference.Kind, in zone: ZoneRow, limit: Int) throws
     -> [RecordName]
   {
@@ -319,6 +328,55 @@ extension MemoryTransaction {
     undo.append { count(-step) }
   }
 
+  func forget(_ name: RecordName, in zone: ZoneRow) throws {
+    let zone = try contents(zone)
+    guard let old = zone.contents.records[name] else { return }
+    zone.contents.records[name] = nil
+    zone.contents.log.noteStale()
+    touchedZones.append(zone)
+    undo.append { zone.contents.records[name] = old }
+    if old.isDeleted { count(in: zone.row.database) { $0.tombstones -= 1 } }
+    if old.hasAssets { endClaims(of: old.sequence, in: zone) }
+    setReferences([], of: name, in: zone)
+    dropVersions(of: name, beyond: 0, in: zone)
+  }
+
+  func forgetVersion(replacedBy: Int64, in zone: ZoneRow) throws {
+    let zone = try contents(zone)
+    let found = zone.contents.versions.values.joined().first { $0.replacedBy == replacedBy }
+    guard let found, let old = zone.contents.versions[found.record.name] else { return }
+    let rest = old.filter { $0.replacedBy != replacedBy }
+    zone.contents.versions[found.record.name] = rest.isEmpty ? nil : rest
+    undo.append { zone.contents.versions[found.record.name] = old }
+    count(in: zone.row.database) { $0.historyBytes -= found.countedBytes }
+    if found.record.hasAssets { endClaims(of: found.record.sequence, in: zone) }
+  }
+
+  func rewrite(_ record: StoredRecord, in zone: ZoneRow) throws {
+    let zone = try contents(zone)
+    guard let old = zone.contents.records[record.name], old.sequence == record.sequence else {
+      throw StoreError.other("the record rewritten is not the newest version")
+    }
+    precondition(zone.contents.indexes.isEmpty, "a zone whose records are rewritten has no indexes")
+    var record = record
+    (record.hasAssets, record.hasReferences) = (old.hasAssets, old.hasReferences)
+    zone.contents.records[record.name] = record
+    undo.append { zone.contents.records[record.name] = old }
+  }
+
+  func rewriteVersion(_ record: StoredRecord, replacedBy: Int64, in zone: ZoneRow) throws {
+    let zone = try contents(zone)
+    let old = zone.contents.versions[record.name] ?? []
+    guard let place = old.firstIndex(where: { $0.replacedBy == replacedBy }) else {
+      throw StoreError.other("the version rewritten is not in the history")
+    }
+    var versions = old
+    versions[place].record = record
+    versions[place].record.hasAssets = old[place].record.hasAssets
+    zone.contents.versions[record.name] = versions
+    undo.append { zone.contents.versions[record.name] = old }
+  }
+
   func dropTombstones(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> [Int64] {
     let zone = try contents(zone)
     let old = zone.contents.records
@@ -368,6 +426,19 @@ extension MemoryTransaction {
     guard let keys = tables.owned[kind]?[EntityText(owner)], let entities = tables.entities[kind] else { return [] }
     let first = EntityText(key)
     return keys.filter { $0 >= first }.sorted().compactMap { entities[$0] }
+  }
+
+  func allEntities(_ kind: Entity.Kind, after key: String, limit: Int) throws -> [Entity] {
+    precondition(isOpen, "the transaction has ended")
+    guard let entities = tables.entities[kind] else { return [] }
+    let first = EntityText(key)
+    return entities.keys.filter { $0 > first }.sorted().prefix(max(0, limit)).compactMap { entities[$0] }
+  }
+
+  func assets(after checksum: String, limit: Int) throws -> [AssetRow] {
+    precondition(isOpen, "the transaction has ended")
+    let rows = tables.assets.values.filter { checksum.utf8.lexicographicallyPrecedes($0.checksum.utf8) }
+    return Array(rows.sorted { $0.checksum.utf8.lexicographicallyPrecedes($1.checksum.utf8) }.prefix(max(0, limit)))
   }
 
   func releaseSpace(bytes: Int) throws -> Bool { false }

@@ -105,6 +105,10 @@ public protocol ReadTransaction: AnyObject {
   func version(_ sequence: Int64, of name: RecordName, in zone: ZoneRow) throws -> StoredRecord?
   /// The replaced versions that are still kept, newest first, at most `Limits.versionsPerRecordMax`.
   func versions(of name: RecordName, in zone: ZoneRow) throws -> [StoredRecord]
+  /// Calls `body` with all replaced versions that a zone holds, those beyond the limit of a record too, in the order of
+  /// the changes that replaced them and with the number of each, after `position`, until `body` answers false. `body`
+  /// does not write.
+  func replacedVersions(in zone: ZoneRow, after position: Int64, _ body: (StoredRecord, Int64) throws -> Bool) throws
   /// The live records with an indexed reference of that kind to `target`, by name, at most `limit`.
   func references(to target: RecordName, kind: StoredReference.Kind, in zone: ZoneRow, limit: Int) throws
     -> [RecordName]
@@ -132,7 +136,12 @@ public protocol ReadTransaction: AnyObject {
     _ kind: Entity.Kind, owner: String, as read: ([Entity]) throws -> Value
   ) throws -> Value
 
+  /// Entities of a kind, whoever owns them, whose keys come after `key`, by key.
+  func allEntities(_ kind: Entity.Kind, after key: String, limit: Int) throws -> [Entity]
+
   func asset(_ checksum: String) throws -> AssetRow?
+  /// All assets, by checksum.
+  func assets(after checksum: String, limit: Int) throws -> [AssetRow]
   /// Assets that no version claims and that arrived before `moment`, by checksum.
   func unclaimedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow]
   /// The oldest notifications that wait for a token.
@@ -173,6 +182,18 @@ public protocol WriteTransaction: ReadTransaction {
   /// Removes entries of indexes that were taken away, at most `limit`.
   /// - Returns: Whether there may be more.
   func clearRemovedIndexes(limit: Int) throws -> Bool
+
+  /// Removes a database with its zones and all that they hold, at once, and what `clearRemovedRecords` would remove.
+  func removeDatabase(_ key: DatabaseKey) throws
+  /// Removes a record and its history, as if it had never been. No reader is told. The zone has no indexes.
+  func forget(_ name: RecordName, in zone: ZoneRow) throws
+  /// Removes the version that the change `replacedBy` replaced. What came before it stays in the record's history.
+  func forgetVersion(replacedBy: Int64, in zone: ZoneRow) throws
+  /// Changes what the newest version of a record says, whose number, claims and references stay. The zone has no
+  /// indexes.
+  func rewrite(_ record: StoredRecord, in zone: ZoneRow) throws
+  /// The same for a replaced version.
+  func rewriteVersion(_ record: StoredRecord, replacedBy: Int64, in zone: ZoneRow) throws
 
   /// Drops the oldest tombstones whose deletion (`modified`) is older than `moment`, at most `limit`, each with what is
   /// kept of its record's versions; answers their sequences.

@@ -34,7 +34,7 @@ package struct StoreReport: Hashable, Sendable, Codable {
 
   /// Reads the store in a folder, which a server may be using.
   package init(folder: String) throws {
-    self = try StoreErasure.reading(folder) { connection in
+    self = try StoppedStore.reading(folder) { connection in
       try connection.transaction(.deferred) { try StoreReport(connection) }
     }
   }

@@ -23,6 +23,12 @@ struct RowCache<Key: Hashable & Sendable, Row: Sendable> {
     before.append((key, unwritten.updateValue(row, forKey: key)))
   }
 
+  /// Notes that a row was removed from the file.
+  mutating func forget(_ key: Key) {
+    rows[key] = nil
+    before.append((key, unwritten.removeValue(forKey: key)))
+  }
+
   mutating func beginJob() { before.removeAll(keepingCapacity: true) }
 
   /// How many changes the job has made.

@@ -57,6 +57,20 @@ extension SQLiteTransaction {
     if let old = try entity(kind, key: key) { cache.lists.forget(EntityLists.Key(kind, old.owner)) }
   }
 
+  func allEntities(_ kind: Entity.Kind, after key: String, limit: Int) throws -> [Entity] {
+    let statement = try statement(
+      "SELECT key, owner, value FROM entity WHERE kind = ? AND key > ? ORDER BY key LIMIT ?")
+    try statement.bind(1, kind.rawValue)
+    try statement.bind(2, key)
+    try statement.bind(3, Int64(max(0, limit)))
+    var entities: [Entity] = []
+    try statement.forEach { row in
+      entities.append(Entity(kind, key: row.text(0), owner: row.text(1), value: row.blob(2)))
+      return true
+    }
+    return entities
+  }
+
   func put(_ entity: Entity) throws {
     try forgetList(entity.kind, key: entity.key, newOwner: entity.owner)
     let statement = try statement(
@@ -89,6 +103,19 @@ extension SQLiteTransaction {
     let statement = try statement("SELECT checksum, size, uploaded_at FROM asset WHERE checksum = ?")
     try statement.bind(1, checksum)
     return try statement.first(AssetRow.init)
+  }
+
+  func assets(after checksum: String, limit: Int) throws -> [AssetRow] {
+    let statement = try statement(
+      "SELECT checksum, size, uploaded_at FROM asset WHERE checksum > ? ORDER BY checksum LIMIT ?")
+    try statement.bind(1, checksum)
+    try statement.bind(2, Int64(max(0, limit)))
+    var assets: [AssetRow] = []
+    try statement.forEach { row in
+      assets.append(AssetRow(row))
+      return true
+    }
+    return assets
   }
 
   func unclaimedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow] {

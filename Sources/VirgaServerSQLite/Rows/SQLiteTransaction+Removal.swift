@@ -30,6 +30,26 @@ extension SQLiteTransaction {
     (zone.id, zone.usedBytes) = (id, 0)
   }
 
+  func removeDatabase(_ key: DatabaseKey) throws {
+    for var zone in try zones(in: key, after: .min, limit: .max) {
+      try removeRecords(of: &zone)
+      cache.zones.forget(ZoneKey(zone.name, in: key))
+    }
+    while try clearRemovedRecords(limit: .max, bytes: .max) {}
+    let zones = try statement(
+      """
+      DELETE FROM zone WHERE database IN (
+        SELECT id FROM database WHERE container = ? AND environment = ? AND owner = ?)
+      """)
+    try zones.bind(key, from: 1)
+    try zones.run()
+    let database = try statement("DELETE FROM database WHERE container = ? AND environment = ? AND owner = ?")
+    try database.bind(key, from: 1)
+    try database.run()
+    cache.databases.forget(key)
+    cache.tallies.forget(key)
+  }
+
   func clearRemovedRecords(limit: Int, bytes: Int) throws -> Bool {
     let oldest = try statement(
       """

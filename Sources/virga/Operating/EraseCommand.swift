@@ -32,7 +32,7 @@ enum EraseCommand {
     let person: Person
     do { person = try Person(name, in: folder) } catch let failure as Failure where failure.code == .failed {
       // An erasure that was cut off has left nobody of that name.
-      guard try BackupCommand.translating(in: [folder], { try StoreErasure.isUnfinished(folder: folder) }) else {
+      guard try BackupCommand.translating(in: [folder], { try StoppedStore.read(folder, Erasure.isUnfinished) }) else {
         throw failure
       }
       try await finish([name], in: folder)
@@ -40,12 +40,18 @@ enum EraseCommand {
     }
     try arguments.confirm("Erase all data of \(name) for good?", "nothing was erased")
     try await leaveShares(person, in: folder)
-    let erased = StoreErasure.Person(
-      users: Set(person.users.map(\.user)), account: person.account, devices: person.devices)
+    let erased = Erasure.Person(
+      users: Set(person.users.map { UserName($0.user) }), account: person.account.map { AccountID($0) },
+      devices: Set(person.devices.map { DeviceID($0) }))
     let count = try await Terminal.following("Erasing", .things("records")) { meter in
       let watch = ProgressWatch.time(meter)
       defer { watch.stop() }
-      return try BackupCommand.translating(in: [folder]) { try StoreErasure.erase(erased, folder: folder) }
+      return try BackupCommand.translating(in: [folder]) {
+        try StoppedStore.write(folder) { transaction in
+          var random = SystemRandomNumberGenerator()
+          return try Erasure.erase(erased, in: transaction, random: &random)
+        }
+      }
     }
     try await finish(erased.names, in: folder)
     Terminal.print("Erased \(name) and \(count) assets. A search of all files finds none of their names.")
@@ -57,7 +63,7 @@ enum EraseCommand {
       try await Terminal.following("Rewriting the database", .bytes) { meter in
         let watch = ProgressWatch.time(meter)
         defer { watch.stop() }
-        try StoreErasure.finish(folder: folder)
+        try StoppedStore.giveBackBytes(folder, finally: Erasure.noteFinished)
       }
     } catch let error as StoreError {
       let failure = Storage.failure(error, in: [folder])
