@@ -14,10 +14,7 @@ final class DataFolder: Sendable {
   /// Whether a store was begun here and never finished: a database file without a byte is then left of that.
   private let beganStore: Bool
 
-  var databasePath: String { path + "/virga.sqlite" }
-
-  /// The folder in it that a restore works in until all is there.
-  static let restoring = "restoring"
+  var databasePath: String { "\(path)/\(DataFile.database)" }
 
   private static let mark = "holds a Virga store\n"
   private static let beginning = "begins a Virga store\n"
@@ -26,7 +23,7 @@ final class DataFolder: Sendable {
   init(_ path: String) throws(StoreError) {
     self.path = path
     try Self.createFolder(path)
-    let lockPath = path + "/lock"
+    let lockPath = "\(path)/\(DataFile.lock)"
     let lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     if lock < 0 { throw Self.failure("cannot write in the data folder \(path)") }
     var bytes = [UInt8](repeating: 0, count: 200)
@@ -54,7 +51,7 @@ final class DataFolder: Sendable {
 
   /// Says why the database file must not be opened as it is.
   func checkFile() throws(StoreError) {
-    if access("\(path)/\(Self.restoring)", F_OK) == 0 {
+    if access("\(path)/\(DataFile.restoring)", F_OK) == 0 {
       throw .damaged("the restore into \(path) was cut off: empty the folder, then run virga restore again")
     }
     var status = stat()
@@ -66,7 +63,8 @@ final class DataFolder: Sendable {
     // A store that is begun writes its first bytes before anything else, so what lies beside them is of another one.
     var log = stat()
     let hasLog = stat(databasePath + "-wal", &log) == 0 && log.st_size > 0
-    guard beganStore, !hasLog, access("\(path)/secret.key", F_OK) != 0, StoreCopy.places(in: path).isEmpty else {
+    let hasSecrets = access("\(path)/\(DataFile.secrets)", F_OK) == 0
+    guard beganStore, !hasLog, !hasSecrets, StoreCopy.places(in: path).isEmpty else {
       throw .damaged("\(databasePath) is empty: \(Self.advice)")
     }
   }
@@ -87,7 +85,7 @@ final class DataFolder: Sendable {
     let content = mark + "process \(getpid())\n"
     let file = lock.load(ordering: .acquiring)
     if ftruncate(file, 0) != 0 || pwrite(file, content, content.utf8.count, 0) != content.utf8.count {
-      throw Self.failure("cannot write \(path)/lock")
+      throw Self.failure("cannot write \(path)/\(DataFile.lock)")
     }
   }
 

@@ -54,6 +54,7 @@ final class CountingTransaction: WriteTransaction {
   func assets(after checksum: String, limit: Int) throws -> [AssetRow] {
     try base.assets(after: checksum, limit: limit)
   }
+  func space() throws -> StoreSpace { try base.space() }
   func removeDatabase(_ key: DatabaseKey) throws { try base.removeDatabase(key) }
   func forget(_ name: RecordName, in zone: ZoneRow) throws { try base.forget(name, in: zone) }
   func forgetVersion(replacedBy: Int64, in zone: ZoneRow) throws {

@@ -58,7 +58,7 @@ struct StoreRemovalTests {
       #expect(try transaction.tally(of: diary) == expected && Self.unclaimed(transaction) == 0)
       try transaction.save(stored("r1", zone.sequence + 1), in: zone)
       #expect(try transaction.makeZone("Other").id > zone.id)
-      #expect(try transaction.dropVersions(before: Timestamp(milliseconds: .max), limit: .max) == 0)
+      #expect(try transaction.dropVersions(in: zone, before: Timestamp(milliseconds: .max), limit: .max) == 0)
     }
     try await store.write { try Self.fill($0, "Other", count: 3) }
     var steps = 0

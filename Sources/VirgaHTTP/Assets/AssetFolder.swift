@@ -1,5 +1,6 @@
 import Glibc
 import VirgaAuth
+import VirgaServer
 import VirgaWire
 
 /// Why the folder for assets cannot be used.
@@ -43,8 +44,8 @@ package final class AssetFolder: Sendable {
 
   /// Makes the folders where they are missing, and removes what uploads left that were cut off.
   package init(in data: String) throws(AssetFolderError) {
-    uploads = data + "/uploads"
-    places = data + "/assets"
+    uploads = "\(data)/\(DataFile.uploads)"
+    places = "\(data)/\(DataFile.assets)"
     for path in [uploads, places] { try Self.makeFolder(path) }
     try Self.removeUploads(in: uploads, before: .max)
   }

@@ -1,5 +1,6 @@
 package import VirgaAuth
 package import VirgaModel
+import VirgaServer
 
 /// What only the server knows: one key, from which all that it signs or hides is derived.
 ///
@@ -10,7 +11,7 @@ package struct ServerSecrets: Sendable {
 
   package static let keyLength = 32
   /// The name of the key's file in the data folder.
-  package static let fileName = "secret.key"
+  package static let fileName = DataFile.secrets
 
   /// - Precondition: `key` has `keyLength` bytes.
   package init(key: [UInt8]) {

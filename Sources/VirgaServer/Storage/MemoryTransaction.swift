@@ -441,6 +441,19 @@ extension MemoryTransaction {
     return Array(rows.sorted { $0.checksum.utf8.lexicographicallyPrecedes($1.checksum.utf8) }.prefix(max(0, limit)))
   }
 
+  func space() throws -> StoreSpace {
+    precondition(isOpen, "the transaction has ended")
+    var space = StoreSpace(recordBytes: 0, versionBytes: 0, otherBytes: 0, freeBytes: 0)
+    for zone in tables.zones.values {
+      space.recordBytes += zone.contents.records.values.reduce(0) { $0 + $1.weight }
+      space.versionBytes += zone.contents.versions.values.joined().reduce(0) { $0 + $1.record.weight }
+    }
+    for entities in tables.entities.values {
+      space.otherBytes += entities.values.reduce(0) { $0 + Int64($1.value.count) }
+    }
+    return space
+  }
+
   func releaseSpace(bytes: Int) throws -> Bool { false }
 
   func put(_ entity: Entity) throws { setEntity(entity.kind, entity.key, entity) }

@@ -225,6 +225,25 @@ public struct AssetRow: Hashable, Sendable {
   }
 }
 
+/// What the files of a store take, without those of assets.
+public struct StoreSpace: Hashable, Sendable {
+  /// Newest versions, with what finds them.
+  public var recordBytes: Int64
+  /// Replaced versions.
+  public var versionBytes: Int64
+  /// Accounts, subscriptions, schemas, notifications and the like.
+  public var otherBytes: Int64
+  /// What nothing uses now.
+  public var freeBytes: Int64
+
+  public init(recordBytes: Int64, versionBytes: Int64, otherBytes: Int64, freeBytes: Int64) {
+    self.recordBytes = recordBytes
+    self.versionBytes = versionBytes
+    self.otherBytes = otherBytes
+    self.freeBytes = freeBytes
+  }
+}
+
 /// A notification that waits to be delivered: a row of the outbox.
 public struct NotificationRow: Hashable, Sendable {
   /// Given by the store, ascending; 0 before.

@@ -144,6 +144,8 @@ public protocol ReadTransaction: AnyObject {
   func assets(after checksum: String, limit: Int) throws -> [AssetRow]
   /// Assets that no version claims and that arrived before `moment`, by checksum.
   func unclaimedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow]
+  /// What the store's files take.
+  func space() throws -> StoreSpace
   /// The oldest notifications that wait for a token.
   func notifications(for pushToken: String, limit: Int) throws -> [NotificationRow]
 }

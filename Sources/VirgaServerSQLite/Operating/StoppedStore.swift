@@ -42,7 +42,7 @@ package enum StoppedStore {
       let known = try connection.query("SELECT checksum FROM asset ORDER BY checksum") { $0.text(0) }
       let places = Set(known.compactMap(StoreCopy.place(ofChecksum:)))
       for place in StoreCopy.places(in: folder) where !places.contains(place) {
-        let path = "\(folder)/assets/\(place)"
+        let path = "\(folder)/\(DataFile.assets)/\(place)"
         guard unlink(path) == 0 || errno == ENOENT else { throw StoreError.unwritable("\(path) cannot be removed") }
       }
       try connection.transaction(.immediate) {
@@ -64,7 +64,7 @@ package enum StoppedStore {
   /// Reads the database of a folder.
   static func reading<Value>(_ folder: String, _ body: (Connection) throws -> Value) throws -> Value {
     do {
-      let connection = try Connection(path: folder + "/virga.sqlite", access: .readOnly)
+      let connection = try Connection(path: "\(folder)/\(DataFile.database)", access: .readOnly)
       let known = Layout.migrations.count
       // An earlier version's file is brought to the newest layout first; a server that runs has done that.
       if try connection.checkLayout(applicationID: Layout.applicationID, known: known) < known {

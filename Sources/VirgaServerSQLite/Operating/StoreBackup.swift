@@ -7,15 +7,16 @@ import VirgaSQLite
 package enum StoreBackup {
   /// Writes the database as it stands at one moment into a new file, without what was deleted.
   package static func copyDatabase(from folder: String, to path: String) throws {
+    let source = "\(folder)/\(DataFile.database)"
     do {
-      let connection = try Connection(path: folder + "/virga.sqlite", access: .readOnly, busyTimeout: .seconds(60))
+      let connection = try Connection(path: source, access: .readOnly, busyTimeout: .seconds(60))
       try connection.checkLayout(applicationID: Layout.applicationID, known: Layout.migrations.count)
       try connection.run("VACUUM INTO ?", path)
     } catch let error as SQLiteError {
       switch error.condition {
       case .full: throw StoreError.full("no space is left for \(path)")
-      case .corrupt, .notADatabase: throw StoreError.damaged("\(folder)/virga.sqlite is damaged: \(error.message)")
-      case .cannotOpen: throw StoreError.unwritable("\(folder)/virga.sqlite or \(path) cannot be opened")
+      case .corrupt, .notADatabase: throw StoreError.damaged("\(source) is damaged: \(error.message)")
+      case .cannotOpen: throw StoreError.unwritable("\(source) or \(path) cannot be opened")
       default: throw StoreError(error)
       }
     } catch {

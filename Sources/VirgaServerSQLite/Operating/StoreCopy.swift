@@ -26,10 +26,10 @@ package struct StoreCopy {
     self.source = source
     self.target = target
     isMade = access(target, F_OK) != 0
-    let place = isRestored ? "\(target)/\(DataFolder.restoring)" : target
-    database = "\(place)/virga.sqlite"
+    let place = isRestored ? "\(target)/\(DataFile.restoring)" : target
+    database = "\(place)/\(DataFile.database)"
     do {
-      for folder in [place, "\(target)/assets"] {
+      for folder in [place, "\(target)/\(DataFile.assets)"] {
         try files.createDirectory(
           atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
       }
@@ -78,19 +78,21 @@ package struct StoreCopy {
       }
       known.insert(place)
       if try !copyFile(place) && asset.isClaimed {
-        throw StoreError.damaged("the bytes of an asset are missing: \(source)/assets/\(place)")
+        throw StoreError.damaged("the bytes of an asset are missing: \(source)/\(DataFile.assets)/\(place)")
       }
     }
-    for place in Self.places(in: target) where !known.contains(place) { unlink("\(target)/assets/\(place)") }
+    for place in Self.places(in: target) where !known.contains(place) {
+      unlink("\(target)/\(DataFile.assets)/\(place)")
+    }
     return assets.count
   }
 
   /// - Returns: Whether the file is in the copy now.
   @discardableResult
   private func copyFile(_ place: String) throws -> Bool {
-    let (from, to) = ("\(source)/assets/\(place)", "\(target)/assets/\(place)")
+    let (from, to) = ("\(source)/\(DataFile.assets)/\(place)", "\(target)/\(DataFile.assets)/\(place)")
     if access(to, F_OK) == 0 { return true }
-    mkdir("\(target)/assets/\(place.prefix(2))", 0o700)
+    mkdir("\(target)/\(DataFile.assets)/\(place.prefix(2))", 0o700)
     if link(from, to) == 0 { return true }
     if errno == ENOENT { return false }
     do { try FileManager.default.copyItem(atPath: from, toPath: to) } catch {
@@ -107,8 +109,8 @@ package struct StoreCopy {
     func names(_ path: String) -> [String] {
       ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
     }
-    return names("\(folder)/assets").filter { $0.utf8.count == 2 }.flatMap { part in
-      names("\(folder)/assets/\(part)").map { "\(part)/\($0)" }
+    return names("\(folder)/\(DataFile.assets)").filter { $0.utf8.count == 2 }.flatMap { part in
+      names("\(folder)/\(DataFile.assets)/\(part)").map { "\(part)/\($0)" }
     }
   }
 
@@ -123,7 +125,7 @@ package struct StoreCopy {
   // MARK: Restoring
 
   /// Where the database of a restored copy lies until it is a server's: its change tokens are to be renewed there.
-  package static func restoringFolder(in folder: String) -> String { "\(folder)/\(DataFolder.restoring)" }
+  package static func restoringFolder(in folder: String) -> String { "\(folder)/\(DataFile.restoring)" }
 
   /// Makes a restored copy the folder of a server.
   package static func finishRestoring(_ folder: String) throws {
@@ -131,8 +133,8 @@ package struct StoreCopy {
     // All that is in the files is on the disk before they are a server's.
     sync()
     // The lock comes along: it remembers that the folder holds a store.
-    guard rename("\(place)/virga.sqlite", "\(folder)/virga.sqlite") == 0,
-      rename("\(place)/lock", "\(folder)/lock") == 0, rmdir(place) == 0
+    guard rename("\(place)/\(DataFile.database)", "\(folder)/\(DataFile.database)") == 0,
+      rename("\(place)/\(DataFile.lock)", "\(folder)/\(DataFile.lock)") == 0, rmdir(place) == 0
     else { throw StoreError.unwritable("\(place) cannot be moved into \(folder)") }
     sync()
   }

@@ -245,7 +245,7 @@ extension Statement {
     try bind(index + 4, tally.removedBytes)
   }
 
-  fileprivate func bind(_ key: DatabaseKey, from index: Int) throws(SQLiteError) {
+  func bind(_ key: DatabaseKey, from index: Int) throws(SQLiteError) {
     try bind(index, key.container.rawValue)
     try bind(index + 1, key.environment.rawValue)
     try bind(index + 2, key.owner?.rawValue ?? "")

@@ -61,11 +61,11 @@ enum BackupCommand {
     let data = arguments.value("--data") ?? "./virga-data"
     let source = arguments.operands[0]
     TemporaryFiles.use(data)
-    guard try OperatorAccess.isThere(source + "/virga.sqlite"),
+    guard try OperatorAccess.isThere("\(source)/\(DataFile.database)"),
       try OperatorAccess.isThere(source + "/" + ServerSecrets.fileName)
     else { throw Failure(.damaged, "\(source) is not a backup: virga.sqlite or \(ServerSecrets.fileName) is missing") }
     try OperatorAccess.checkFolder(source)
-    try translating(in: [data]) { try StoreBackup.check(database: source + "/virga.sqlite") }
+    try translating(in: [data]) { try StoreBackup.check(database: "\(source)/\(DataFile.database)") }
     let former = arguments.value("--removals")
     let removable = try former.map { try removableEntities(of: $0, backup: source) }
     let (copy, count) = try await copy(from: source, to: data, isRestored: true)
@@ -112,7 +112,7 @@ enum BackupCommand {
 
   private static func entities(of folder: String) throws -> [Entity] {
     try translating(in: [folder]) {
-      try StoreBackup.entities(VirgaServer.Service.removable, ofDatabase: "\(folder)/virga.sqlite")
+      try StoreBackup.entities(VirgaServer.Service.removable, ofDatabase: "\(folder)/\(DataFile.database)")
     }
   }
 
@@ -143,7 +143,7 @@ enum BackupCommand {
         try translating(in: places) {
           try copy.copyFiles { meter.update(done: Int64($0), total: Int64($1)) }
           meter.begin("Copying the database", unit: .bytes)
-          let watch = ProgressWatch.file(copy.databasePath, of: size(of: source + "/virga.sqlite"), meter)
+          let watch = ProgressWatch.file(copy.databasePath, of: size(of: "\(source)/\(DataFile.database)"), meter)
           defer { watch.stop() }
           try copy.copyDatabase()
           return try copy.completeFiles()

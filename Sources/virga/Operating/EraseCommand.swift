@@ -72,7 +72,7 @@ enum EraseCommand {
         "the data are erased, but traces may be left in the files: \(failure.message). "
           + "To finish, run the same command again")
     }
-    for file in ["virga.sqlite", "virga.sqlite-wal"] {
+    for file in [DataFile.database, DataFile.log] {
       guard let bytes = try? Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(file)"), options: .alwaysMapped) else {
         continue
       }

@@ -1,5 +1,6 @@
 import Foundation
 import VirgaCommandLine
+import VirgaServer
 import VirgaServerSQLite
 
 /// `virga stats`: what fills the store.
@@ -21,7 +22,7 @@ enum StatsCommand {
     let folder = arguments.value("--data") ?? "./virga-data"
     try OperatorAccess.checkFolder(folder)
     let report: StoreReport
-    do { report = try StoreReport(folder: folder) } catch {
+    do { report = try StoppedStore.read(folder) { try StoreReport(of: $0) } } catch {
       throw Storage.unreadable(folder, error)
     }
     if arguments.has("--json") { return try Terminal.print(json: report) }

@@ -61,11 +61,11 @@ struct OperatorAccess: Sendable {
   /// - Throws: If there is no store in the folder: a wrong path must not make an empty one.
   static func checkFolder(_ path: String) throws(Failure) {
     TemporaryFiles.use(path)
-    guard try isThere(path + "/virga.sqlite") else {
+    guard try isThere("\(path)/\(DataFile.database)") else {
       throw Failure(.unwritable, "\(path) has no server's data")
     }
     var status = stat()
-    guard stat(path + "/virga.sqlite", &status) != 0 || status.st_size > 0 else {
+    guard stat("\(path)/\(DataFile.database)", &status) != 0 || status.st_size > 0 else {
       throw Failure(.damaged, "\(path)/virga.sqlite is empty: put it back from a backup")
     }
   }

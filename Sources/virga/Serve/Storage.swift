@@ -53,7 +53,7 @@ struct Storage: Sendable {
   private static func check(_ path: String) throws(Failure) {
     TemporaryFiles.use(path)
     let files = FileManager.default
-    guard !files.fileExists(atPath: path + "/virga.sqlite") else { return }
+    guard !files.fileExists(atPath: "\(path)/\(DataFile.database)") else { return }
     // A restore that was cut off has a word of its own.
     guard !files.fileExists(atPath: StoreCopy.restoringFolder(in: path)) else { return }
     if files.fileExists(atPath: "\(path)/\(ServerSecrets.fileName)") {
@@ -62,7 +62,7 @@ struct Storage: Sendable {
         "\(path) holds a server's \(ServerSecrets.fileName) but virga.sqlite is missing: put it back from a backup, "
           + "or empty the folder to start fresh")
     }
-    let assets = files.enumerator(atPath: path + "/assets")
+    let assets = files.enumerator(atPath: "\(path)/\(DataFile.assets)")
     while let name = assets?.nextObject() as? String {
       var isFolder: ObjCBool = false
       guard files.fileExists(atPath: "\(path)/assets/\(name)", isDirectory: &isFolder), !isFolder.boolValue else {
@@ -78,7 +78,7 @@ struct Storage: Sendable {
   /// The key of a folder whose store is open; a new one if nothing is kept there yet.
   private static func secrets(of folder: String) throws(Failure) -> ServerSecrets {
     let isNew: Bool
-    do { isNew = try StoreBackup.isEmpty(database: folder + "/virga.sqlite") } catch { throw failure(error) }
+    do { isNew = try StoreBackup.isEmpty(database: "\(folder)/\(DataFile.database)") } catch { throw failure(error) }
     guard isNew else { return try existingSecrets(of: folder) }
     do throws(SecureFileError) { return try ServerSecrets.load(from: folder) } catch { throw failure(error) }
   }
