@@ -99,7 +99,10 @@ struct ZoneFeed {
     let isFiltered = reach.map { !$0.isWholeZone } ?? false
     var notes = try reach.map { try transaction.shareNotes(of: $0.zone, after: start.position) }
     var note = try notes?.next()
-    let hiddenReads = try changes(in: row, of: isFiltered ? reach : nil, after: start.position) { record in
+    let portion = page.limit + 1
+    let hiddenReads = try changes(
+      in: row, of: isFiltered ? reach : nil, after: start.position, portion: portion
+    ) { record in
       while let due = note, due.sequence < record.sequence {
         guard try add(due, start, row: row, reach: reach, view: view, to: &page) else { return false }
         last = due.sequence
@@ -126,11 +129,12 @@ struct ZoneFeed {
   /// of the hierarchy are looked for from its root.
   /// - Returns: How many reads were for what is hidden.
   private func changes(
-    in row: ZoneRow, of reach: SharedReach?, after position: Int64, _ body: (StoredRecord) throws -> Bool
+    in row: ZoneRow, of reach: SharedReach?, after position: Int64, portion: Int,
+    _ body: (StoredRecord) throws -> Bool
   ) throws -> Int {
     let limit = Limits.changesReadPerPageMax
     guard let reach else {
-      try transaction.changes(in: row, after: position, limit: limit + 1, body)
+      try transaction.changes(in: row, after: position, limit: limit + 1, portion: portion, body)
       return 0
     }
     var hidden = 0
@@ -143,7 +147,7 @@ struct ZoneFeed {
       return try body(record)
     }
     var isDone = false
-    try transaction.changes(in: row, after: position, limit: .max) { record in
+    try transaction.changes(in: row, after: position, limit: .max, portion: portion) { record in
       if hidden > limit { return false }
       isDone = try !visit(record)
       last = record.sequence
@@ -154,7 +158,7 @@ struct ZoneFeed {
     hidden += later.reads
     guard let names = later.names else {
       // What the participant sees is as much.
-      try transaction.changes(in: row, after: last, limit: .max, visit)
+      try transaction.changes(in: row, after: last, limit: .max, portion: portion, visit)
       return hidden
     }
     for name in names {

@@ -35,7 +35,8 @@ extension Service {
     var records: [RecordResult] = []
     var position = try marker.map { try Self.position($0, in: row) } ?? 0
     var (byteCount, readCount, isFull) = (0, 0, false)
-    try transaction.changes(in: row, after: position, limit: .max) { record in
+    let portion = Limits.recordsPerLargePageMax + 1
+    try transaction.changes(in: row, after: position, limit: .max, portion: portion) { record in
       if records.count >= Limits.recordsPerLargePageMax || byteCount >= Limits.pageBytesMax
         || readCount >= Limits.changesReadPerPageMax
       {

@@ -58,7 +58,7 @@ struct QueryRun {
       }
     }
     if row.sequence <= scanMax {
-      try transaction.changes(in: row, after: 0, limit: .max) { record in
+      try transaction.changes(in: row, after: 0, limit: .max, portion: Limits.recordsPerLargePageMax) { record in
         try gather(record, in: zone)
         return true
       }

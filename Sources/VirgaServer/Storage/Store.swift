@@ -234,6 +234,26 @@ extension ReadTransaction {
     try read(entities(kind, owner: owner))
   }
 
+  /// The same as `changes(in:after:limit:_:)`, asked for in portions of what a reader needs, so that no store reads much
+  /// that nobody takes.
+  func changes(
+    in zone: ZoneRow, after position: Int64, limit: Int, portion: Int, _ body: (StoredRecord) throws -> Bool
+  ) throws {
+    var (position, left) = (position, limit)
+    while left > 0 {
+      let asked = min(portion, left)
+      var (given, goesOn) = (0, true)
+      try changes(in: zone, after: position, limit: asked) { record in
+        given += 1
+        position = record.sequence
+        goesOn = try body(record)
+        return goesOn
+      }
+      guard goesOn, given == asked else { return }
+      left -= given
+    }
+  }
+
   /// All entities of a kind with that owner, by key; none for an empty owner.
   public func entities(_ kind: Entity.Kind, owner: String) throws -> [Entity] {
     try entities(kind, owner: owner, from: "")

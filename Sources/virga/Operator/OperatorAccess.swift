@@ -66,7 +66,7 @@ struct OperatorAccess: Sendable {
     }
     var status = stat()
     guard stat("\(path)/\(DataFile.database)", &status) != 0 || status.st_size > 0 else {
-      throw Failure(.damaged, "\(path)/virga.sqlite is empty: put it back from a backup")
+      throw Failure(.damaged, "\(path)/\(DataFile.database) is empty: put it back from a backup")
     }
   }
 

@@ -59,7 +59,7 @@ struct Storage: Sendable {
     if files.fileExists(atPath: "\(path)/\(ServerSecrets.fileName)") {
       throw Failure(
         .damaged,
-        "\(path) holds a server's \(ServerSecrets.fileName) but virga.sqlite is missing: put it back from a backup, "
+        "\(path) holds a server's \(ServerSecrets.fileName) but \(DataFile.database) is missing: put it back from a backup, "
           + "or empty the folder to start fresh")
     }
     let assets = files.enumerator(atPath: "\(path)/\(DataFile.assets)")
@@ -70,7 +70,7 @@ struct Storage: Sendable {
       }
       throw Failure(
         .damaged,
-        "\(path) holds assets but virga.sqlite is missing: put it back from a backup, or empty the folder to "
+        "\(path) holds assets but \(DataFile.database) is missing: put it back from a backup, or empty the folder to "
           + "start fresh")
     }
   }
