@@ -94,7 +94,7 @@ let package = Package(
         "CSQLite", "CLinux",
         "Allocations", "TestSupport",
       ],
-      path: "Benchmarks", exclude: ["Allocations", "Client", "SlowDisk", "thresholds.json"], swiftSettings: strict),
+      path: "Benchmarks", exclude: ["Allocations", "Client", "Peers", "SlowDisk", "thresholds.json"], swiftSettings: strict),
     .executableTarget(
       name: "bench-client",
       dependencies: ["VirgaAuth", "VirgaAccounts", "VirgaCloudKit", "VirgaSQLite", "Allocations"],

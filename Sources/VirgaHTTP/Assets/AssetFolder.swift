@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import VirgaAuth
 import VirgaServer
@@ -47,6 +48,10 @@ package final class AssetFolder: Sendable {
     uploads = "\(data)/\(DataFile.uploads)"
     places = "\(data)/\(DataFile.assets)"
     for path in [uploads, places] { try Self.makeFolder(path) }
+    // One that is made for an upload has to be made durable in it.
+    var isAnyNew = false
+    for number in UInt8.min ... .max where try Self.makeFolder("\(places)/\(Hex.encode([number]))") { isAnyNew = true }
+    if isAnyNew { try Self.sync(folder: places) }
     try Self.removeUploads(in: uploads, before: .max)
   }
 
@@ -62,11 +67,14 @@ package final class AssetFolder: Sendable {
 
   /// Moves an upload's bytes to their place, durably. The upload is gone afterwards, also on failure.
   /// - Parameter boundary: Separates the parts of a multipart body; `nil` for raw bytes.
-  func settle(upload path: String, boundary: String?) async throws(AssetFolderError) -> Content {
+  /// - Parameter digest: That of the raw bytes, if it is known.
+  func settle(
+    upload path: String, boundary: String?, digest: [UInt8]? = nil
+  ) async throws(AssetFolderError) -> Content {
     try await workers.run { () throws(AssetFolderError) in
       do throws(AssetFolderError) {
         if let boundary { try MultipartFile.reduce(path, boundary: boundary) }
-        return try self.settle(path)
+        return try self.settle(path, boundary == nil ? digest : nil)
       } catch {
         unlink(path)
         throw error
@@ -74,20 +82,31 @@ package final class AssetFolder: Sendable {
     }
   }
 
-  private func settle(_ path: String) throws(AssetFolderError) -> Content {
-    let content: Content
-    do {
-      let file = try OpenFile(path, O_RDONLY)
-      content = try Self.read(file)
-      guard fsync(file.descriptor) == 0 else { throw AssetFolderError.last(path) }
-    }
+  private func settle(_ path: String, _ digest: [UInt8]?) throws(AssetFolderError) -> Content {
+    let file = try OpenFile(path, O_RDONLY)
+    let content = if let digest { Content(checksum: digest.base64, size: try file.size) } else { try Self.read(file) }
     guard let place = place(ofChecksum: content.checksum) else {
       throw .failed(path: path, reason: "its digest has no place")
     }
     if try Self.makeFolder(place.folder) { try Self.sync(folder: places) }
-    guard rename(path, place.path) == 0 else { throw .last(place.path) }
+    if try Self.move(path, to: place.path) {
+      // Nobody is told of the file before both are durable; in this order the disk has to be waited for once.
+      try file.sync()
+    } else {
+      // The bytes that lie there are claimed, maybe. Others take their place only when these are durable.
+      try file.sync()
+      guard rename(path, place.path) == 0 else { throw .last(place.path) }
+    }
     try Self.sync(folder: place.folder)
     return content
+  }
+
+  /// Renames a file unless there is one of the new name.
+  /// - Returns: Whether it was renamed; not if there is one, or if the file system cannot tell.
+  private static func move(_ path: String, to new: String) throws(AssetFolderError) -> Bool {
+    if clinux_rename_without_replacing(path, new) == 0 { return true }
+    guard errno == EEXIST || errno == EINVAL || errno == ENOSYS else { throw .last(new) }
+    return false
   }
 
   private static func read(_ file: borrowing OpenFile) throws(AssetFolderError) -> Content {
@@ -117,12 +136,11 @@ package final class AssetFolder: Sendable {
     await workers.run { _ = unlink(path) }
   }
 
-  /// Whether the bytes of a digest are there with that size.
-  func holds(_ path: String, size: Int64) async -> Bool {
-    await workers.run {
-      var status = stat()
-      return stat(path, &status) == 0 && Int64(status.st_size) == size
-    }
+  /// Whether the bytes of a digest are there with that size. Asks as the answer does that opens the file: a change of
+  /// thread would take many times as long.
+  func holds(_ path: String, size: Int64) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && Int64(status.st_size) == size
   }
 
   /// Removes the bytes of digests that no row names any more.

@@ -6,9 +6,13 @@ enum MultipartFile {
   private static let partHeadBytesMax: Int64 = 16_384
   private static let partsMax = 100
 
+  static func isMultipart(_ contentType: String?) -> Bool {
+    contentType?.lowercased().hasPrefix("multipart/form-data") ?? false
+  }
+
   /// The boundary of a multipart content type; `nil` for any other type.
   static func boundary(ofContentType contentType: String?) throws(AssetFolderError) -> String? {
-    guard let contentType, contentType.lowercased().hasPrefix("multipart/form-data") else { return nil }
+    guard let contentType, isMultipart(contentType) else { return nil }
     for parameter in contentType.split(separator: ";").dropFirst() {
       let parts = parameter.split(separator: "=", maxSplits: 1)
       guard parts.count == 2, parts[0].lowercased().filter({ $0 != " " }) == "boundary" else { continue }

@@ -17,6 +17,19 @@ struct OpenFile: ~Copyable {
     if descriptor >= 0 { close(descriptor) }
   }
 
+  var size: Int64 {
+    get throws(AssetFolderError) {
+      var status = stat()
+      guard fstat(descriptor, &status) == 0 else { throw .last(path) }
+      return Int64(status.st_size)
+    }
+  }
+
+  /// Makes the bytes durable, with all that is needed to read them.
+  borrowing func sync() throws(AssetFolderError) {
+    guard fdatasync(descriptor) == 0 else { throw .last(path) }
+  }
+
   /// Calls `body` with the bytes between two places, block by block; the end of the file ends them too.
   borrowing func forEachBlock(
     from start: Int64, to end: Int64, _ body: (UnsafeRawBufferPointer) throws(AssetFolderError) -> Void

@@ -1,6 +1,3 @@
-import Glibc
-import Synchronization
-
 /// Takes the body of one request as its bytes come, into memory or into a file.
 ///
 /// Memory grows with what has arrived: a length that a client only claims allocates nothing.
@@ -40,12 +37,12 @@ struct BodyReceiver {
 
   /// A receiver into a new file. Throws 413 when more is announced than the limit allows, 500 or 507 for the disk's sake.
   init(
-    streaming framing: ParsedHead.Framing, into directory: String, limit: Int64,
+    streaming framing: ParsedHead.Framing, into file: @autoclosure () throws(HTTPRefusal) -> UploadFile, limit: Int64,
     chunkLimits: ChunkedBodyParser.Limits, began: Instant
   ) throws(HTTPRefusal) {
     try self.init(
       framing, limit: limit, tooLarge: .fileTooLarge(limit: limit), chunkLimits: chunkLimits, began: began)
-    file = try UploadFile(in: directory)
+    self.file = try file()
   }
 
   var bytesInMemory: Int { bytes.capacity }
@@ -98,58 +95,6 @@ struct BodyReceiver {
     precondition(isComplete, "a body is handed over before its end")
     guard let file else { return .bytes(bytes) }
     self.file = nil
-    return .file(StreamedBody(path: file.handOver(), size: received))
-  }
-}
-
-/// A file that a body is streamed into. Unless it is handed over it goes with the last reference to it.
-final class UploadFile {
-  private static let number = Atomic<UInt64>(0)
-
-  private let path: String
-  private var descriptor: Int32
-  private var isHandedOver = false
-
-  init(in directory: String) throws(HTTPRefusal) {
-    var path: String
-    var descriptor: Int32
-    repeat {
-      // Unique by the process and its count; whatever an earlier process with this id left is stepped over.
-      let number = Self.number.add(1, ordering: .relaxed).newValue
-      path = "\(directory)/upload-\(getpid())-\(number)"
-      descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    } while descriptor < 0 && errno == EEXIST
-    guard descriptor >= 0 else { throw Self.refusal(errno) }
-    self.path = path
-    self.descriptor = descriptor
-  }
-
-  deinit {
-    guard !isHandedOver else { return }
-    close(descriptor)
-    unlink(path)
-  }
-
-  func append(_ data: Span<UInt8>) throws(HTTPRefusal) {
-    let code: Int32? = data.withUnsafeBytes { buffer in
-      var rest = buffer[...]
-      while !rest.isEmpty {
-        let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-        if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { return errno }
-      }
-      return nil
-    }
-    if let code { throw Self.refusal(code) }
-  }
-
-  /// Closes the file and leaves it to the caller.
-  func handOver() -> String {
-    close(descriptor)
-    isHandedOver = true
-    return path
-  }
-
-  private static func refusal(_ code: Int32) -> HTTPRefusal {
-    code == ENOSPC || code == EDQUOT || code == EFBIG ? .storageFull : .storageFailed
+    return .file(file.handOver())
   }
 }

@@ -102,9 +102,10 @@ extension Connection {
     case .buffer(let limit), .bufferOnceAdmitted(let limit):
       if case .bufferOnceAdmitted = plan { mustBeAdmitted = true }
       body = try BodyReceiver(buffering: head.framing, limit: limit, chunkLimits: chunkLimits, began: loop.now)
-    case .stream(let directory, let limit):
+    case .stream(let directory, let limit, let digests):
       body = try BodyReceiver(
-        streaming: head.framing, into: directory, limit: limit, chunkLimits: chunkLimits, began: loop.now)
+        streaming: head.framing, into: UploadFile(in: directory, digests: digests), limit: limit,
+        chunkLimits: chunkLimits, began: loop.now)
     }
     phase = .body
     try bodyMoved()

@@ -33,7 +33,9 @@ extension Front {
         await assets.remove(upload: path)
         throw error
       }
-      let receipt = try await accept(path, boundary: boundary, for: claim, now: now)
+      var digest: [UInt8]?
+      if case .file(let file) = request.body { digest = file.digest }
+      let receipt = try await accept(path, boundary: boundary, digest: digest, for: claim, now: now)
       return .json(receipt.encoded(), status: 200, uuid: uuid)
     } catch AssetFolderError.malformed(let reason) {
       return failure(.badRequest(reason), uuid: uuid)
@@ -74,13 +76,13 @@ extension Front {
   }
 
   private func accept(
-    _ path: String, boundary: String?, for claim: UploadClaim, now: Timestamp
+    _ path: String, boundary: String?, digest: [UInt8]?, for claim: UploadClaim, now: Timestamp
   ) async throws -> AssetReceipt {
     var admitted = claim
     admitted.expires = max(claim.expires, now)
     let random = configuration.makeRandom()
     let (checksum, result) = try await assets.gate.shared { [admitted] in
-      let content = try await assets.settle(upload: path, boundary: boundary)
+      let content = try await assets.settle(upload: path, boundary: boundary, digest: digest)
       let result: Result<AssetReceipt, any Error>
       do {
         let receipt = try await store.write { [service] transaction in
@@ -127,7 +129,7 @@ extension Front {
       return refusal(error)
     }
     guard let digest = Base64.decodeFromURL(name), let path = assets.path(ofChecksum: digest.base64),
-      await assets.holds(path, size: size)
+      assets.holds(path, size: size)
     else { return failure(ServiceError(.notFound, "the bytes of this asset are gone")) }
     let tag = "\"\(Hex.encode(digest))\""
     var headers = HTTPHeaders([

@@ -31,11 +31,13 @@ extension Front {
     await removing
   }
 
-  /// Ends polls whose time is over and removes what was delivered, however long clearing away takes.
+  /// Ends polls whose time is over, removes what was delivered and drops pages that nobody asks for, however long
+  /// clearing away takes.
   private func tick(_ clock: any Clock<Duration>) async {
     while !Task.isCancelled {
       do { try await clock.sleep(for: .seconds(1)) } catch { break }
       polls.tick()
+      pages.tick()
       await removeDelivered()
     }
     await removeDelivered()

@@ -21,6 +21,7 @@ package final class Front: HTTPHandler {
   let readiness = Readiness()
   let targets = TargetMemory()
   let removals = RemovalBell()
+  let pages = PagesAhead()
   let assets: AssetFolder
   let polls: PollTable
   let recentVersions = RecentVersions()
@@ -46,8 +47,9 @@ package final class Front: HTTPHandler {
     authenticator = Authenticator(
       store: store, secrets: secrets, policy: configuration.policy,
       baseURL: configuration.baseURL, containers: configuration.containers, now: configuration.now)
-    metrics.add { [polls] in
+    metrics.add { [polls, pages] in
       [
+        .init("virga_pages_prepared_total", .counter, "Pages of changes that were ready when asked for.", pages.taken),
         .init("virga_polls_parked", .gauge, "Long polls that wait for a notification.", polls.count),
         .init("virga_notifications_sent_total", .counter, "Notifications sent to clients.", polls.delivered),
       ]
@@ -75,7 +77,9 @@ package final class Front: HTTPHandler {
     case .upload(let ticket):
       do {
         _ = try urls(for: head).claim(ticket: ticket, now: configuration.now())
-        return .stream(directory: assets.uploads, limit: configuration.assetBytesMax)
+        // Of a multipart body a part is kept, so that the digest of the whole says nothing.
+        let isWhole = !MultipartFile.isMultipart(head.headers["Content-Type"])
+        return .stream(directory: assets.uploads, limit: configuration.assetBytesMax, digests: isWhole)
       } catch {
         var response = refusal(error)
         if let origin = head.headers["Origin"] { response.allow(origin: origin) }
@@ -218,7 +222,7 @@ package final class Front: HTTPHandler {
         {
           return response
         }
-      case .stream(_, let limit) where bytes.count > limit: return response(to: .fileTooLarge(limit: Int64(limit)))
+      case .stream(_, let limit, _) where bytes.count > limit: return response(to: .fileTooLarge(limit: Int64(limit)))
       default: break
       }
     }

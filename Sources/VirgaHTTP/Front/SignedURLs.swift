@@ -6,7 +6,7 @@ import VirgaWire
 /// Makes and checks the URLs that need no credentials but themselves.
 struct SignedURLs: URLMaker {
   /// Where clients reach the server.
-  enum Place: Sendable {
+  enum Place: Hashable, Sendable {
     /// Without a slash at the end.
     case base(String)
     /// As the request's `Host` field says it.

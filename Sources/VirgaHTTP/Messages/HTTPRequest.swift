@@ -90,8 +90,11 @@ public struct HTTPRequest: Sendable {
 public struct StreamedBody: Sendable, Hashable {
   public var path: String
   public var size: Int64
-  public init(path: String, size: Int64) {
+  /// The SHA-256 of its bytes, if the body's plan asked for it.
+  public var digest: [UInt8]?
+  public init(path: String, size: Int64, digest: [UInt8]? = nil) {
     self.path = path
     self.size = size
+    self.digest = digest
   }
 }

@@ -31,7 +31,8 @@ public enum BodyPlan: Sendable {
   /// The same, but no more than `HTTPRequest.strangersBodyBytesMax` before the handler has nothing against the caller.
   case bufferOnceAdmitted(limit: Int)
   /// Streams it into a new file in `directory`; more than `limit` bytes are answered with 413 and the file is removed.
-  case stream(directory: String, limit: Int64)
+  /// - Parameter digests: Whether the bytes' digest is wanted, which is worked out as they come.
+  case stream(directory: String, limit: Int64, digests: Bool = false)
   /// Answers at once without reading it, and closes the connection if there is one to come.
   case refuse(HTTPResponse)
 }

@@ -95,6 +95,7 @@ struct ZoneFeed {
       request.syncToken, tokens: access.tokens, feed: .zone, incarnation: row.incarnation, sequence: row.sequence,
       floor: row.floor)
     var last = start.position
+    page.reserve(row.sequence - start.position)
     // Of a hierarchy's deletions its notes tell: a tombstone does not say what it once belonged to.
     let isFiltered = reach.map { !$0.isWholeZone } ?? false
     var notes = try reach.map { try transaction.shareNotes(of: $0.zone, after: start.position) }
@@ -264,6 +265,11 @@ private struct Page {
     self.bytesLeft = bytesLeft
     self.readMax = readMax
     self.types = types
+  }
+
+  /// Makes room for as many records as there may be.
+  mutating func reserve(_ changes: Int64) {
+    records.reserveCapacity(min(limit, Limits.recordsPerPageMax, Int(clamping: changes)))
   }
 
   /// Takes a change, or answers false because it belongs to the next page.

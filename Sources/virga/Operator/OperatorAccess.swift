@@ -124,7 +124,7 @@ struct OperatorAccess: Sendable {
     switch front.bodyPlan(for: head) {
     case .refuse(let refusal): response = refusal
     case .buffer, .bufferOnceAdmitted: throw Failure(.internalError, "\(target) does not accept files")
-    case .stream(let directory, _):
+    case .stream(let directory, _, _):
       // The server moves what it is given.
       let copy = "\(directory)/upload-\(UUID().uuidString)"
       do { try FileManager.default.copyItem(atPath: path, toPath: copy) } catch {

@@ -48,6 +48,70 @@ import VirgaWire
     #expect(try world.files(in: "assets") == ["\(hex.prefix(2))/\(hex)"])
   }
 
+  /// The second time the bytes lie there already, claimed, and are replaced only by durable ones.
+  @Test func theSameBytesAgainAreTheSameAsset() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    for name in ["t1", "t2"] as [RecordName] {
+      let receipt = try await world.upload(photo, record: name)
+      #expect(failure(try await world.save([change(AssetValue(receipt), name: name)])) == nil)
+      let asset = try #require(try await asset(of: name, world))
+      let answer = try await world.send("GET", try world.target(of: try #require(asset.downloadURL)))
+      #expect(answer.body == photo)
+    }
+    #expect(try world.files(in: "assets").count == 1 && world.files(in: "uploads").isEmpty)
+  }
+
+  /// A digest is worked out as the bytes come, and is that of the bytes that are kept.
+  @Test func aDigestThatCameWithTheFileIsThatOfItsBytes() async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let head = HTTPRequestHead(method: "POST", target: try await world.uploadTarget())
+    guard case .stream(let directory, _, digests: true) = world.front.bodyPlan(for: head) else {
+      Issue.record("raw bytes are not digested as they come")
+      return
+    }
+    for size in [0, 1, 65_536, 300_000, 1_000_001] {
+      let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+      let file = try UploadFile(in: directory, digests: true)
+      for start in stride(from: 0, to: size, by: 65_521) {
+        try file.append(Array(bytes[start..<min(start + 65_521, size)]).span)
+      }
+      let body = file.handOver()
+      #expect(body.size == Int64(size) && body.digest == SHA256.digest(of: bytes))
+      let request = HTTPRequest(
+        head: HTTPRequestHead(method: "POST", target: try await world.uploadTarget()), body: .file(body))
+      guard case .bytes(let answer) = await world.front.respond(to: request).body else { return }
+      #expect(try AssetReceipt(decoding: answer).fileChecksum == SHA256.digest(of: bytes).base64)
+      let name = Hex.encode(SHA256.digest(of: bytes))
+      #expect(try Data(contentsOf: URL(filePath: "\(world.folder)/assets/\(name.prefix(2))/\(name)")) == Data(bytes))
+    }
+  }
+
+  @Test(arguments: ["multipart/form-data; boundary=b", "Multipart/Form-Data"])
+  func aMultipartBodyIsNotDigestedAsAWhole(type: String) async throws {
+    let world = try await FrontWorld()
+    try await world.makeZone()
+    let head = HTTPRequestHead(
+      method: "POST", target: try await world.uploadTarget(), headers: HTTPHeaders([("Content-Type", type)]))
+    guard case .stream(_, _, digests: false) = world.front.bodyPlan(for: head) else {
+      Issue.record("\(world.front.bodyPlan(for: head))")
+      return
+    }
+  }
+
+  @Test func aFileThatIsNotHandedOverGoes() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "virga-upload-\(UUID().uuidString)").path
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    do {
+      let file = try UploadFile(in: folder, digests: false)
+      try file.append([1, 2, 3].span)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == 1)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+    try FileManager.default.removeItem(atPath: folder)
+  }
+
   @Test(arguments: ["PUT", "POST"])
   func anEmptyFileIsAnAssetToo(_ method: String) async throws {
     let world = try await FrontWorld()

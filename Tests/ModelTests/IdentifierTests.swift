@@ -1,7 +1,13 @@
 import Testing
 import VirgaModel
 
-@Suite struct IdentifierOrderTests {
+@Suite struct IdentifierTests {
+  @Test(arguments: [1, 9, 10, 35, 36, 37, 1_295, 1_296, 46_655, 46_656, .max, .max - 1, 0, -1, .min] as [Int64])
+  func aTagIsItsNumberToBase36(number: Int64) {
+    #expect(ChangeTag(sequence: number).rawValue == String(number, radix: 36))
+    #expect(ChangeTag(sequence: number).sequence == (number > 0 ? number : nil))
+  }
+
   @Test func namesAreInTheOrderOfTheirBytes() {
     let names = [
       "", "a", "A", "aa", "ab", "b", "ä", "a\u{308}", "\u{1f600}", "\u{ffff}", "title", "titles", "Title", "\u{0}",
