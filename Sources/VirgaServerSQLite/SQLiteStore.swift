@@ -182,7 +182,9 @@ public final class SQLiteStore: Store {
     try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     try connection.execute("PRAGMA journal_mode = WAL")
     try connection.execute(durable)
-    try connection.execute("PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY")
+    // 8 MB hold the upper pages of the trees of a million records. What else a save needs lies in the system's memory, which
+    // others can have when they need it; this process's own they cannot.
+    try connection.execute("PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY")
     connection.ownCheckpoints()
     var tenths = -1
     try connection.migrate(applicationID: Layout.applicationID, Layout.migrations) { step, share in

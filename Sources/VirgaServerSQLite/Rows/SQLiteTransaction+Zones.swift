@@ -118,6 +118,7 @@ extension SQLiteTransaction {
 
   func zone(_ name: ZoneName, in database: DatabaseKey) throws -> ZoneRow? {
     if isWriter, let row = cache.zones[ZoneKey(name, in: database)] { return row }
+    if let zoneOfRead, zoneOfRead.name == name, zoneOfRead.database == database { return zoneOfRead }
     let statement = try statement(
       """
       SELECT z.id, z.name, z.incarnation, z.sequence, z.floor, z.database_sequence, z.deleted, z.deletion_reason,
@@ -129,6 +130,7 @@ extension SQLiteTransaction {
     try statement.bind(4, name.rawValue)
     let row = try statement.first { ZoneRow($0, in: database) }
     if isWriter, let row { cache.zones.remember(row, for: ZoneKey(name, in: database)) }
+    if !isWriter { zoneOfRead = row }
     return row
   }
 

@@ -10,6 +10,8 @@ final class SQLiteTransaction: WriteTransaction {
   let isWriter: Bool
   var words = WordCache()
   var cache = WriterCache()
+  /// The zone that a read asked for last: in its snapshot it stays the same.
+  var zoneOfRead: ZoneRow?
   private var isOpen = false
 
   init(_ connection: Connection, isWriter: Bool) {
@@ -20,6 +22,7 @@ final class SQLiteTransaction: WriteTransaction {
   /// Begins a read, or a job of the writer's.
   func begin() {
     isOpen = true
+    zoneOfRead = nil
     if isWriter {
       cache.databases.beginJob()
       cache.zones.beginJob()
