@@ -103,6 +103,7 @@ bench: deps
 	$(SWIFT) build -c release --product bench-client
 	$(SLOW_DISK) .build/release/bench
 	.build/release/bench-client
+	scripts/bench-peers
 
 bench-counts: deps
 	$(REPLAN)
