@@ -2,14 +2,9 @@ import VirgaModel
 import VirgaWire
 
 extension Front {
-  /// The names after `/virga/1/` that are calls of the operator, and their methods; one stands for all that lie below it.
-  private static let managementMethods: [String: [String]] = [
-    "faults": ["GET", "PUT", "DELETE"], "operate": ["POST"], "history": ["GET"], "zone-records": ["GET"],
-    "roles": ["GET", "PUT"], "leave-shares": ["POST"], "account-copy": ["GET", "POST"], "zone-keys": ["GET", "POST"],
-  ]
-
+  /// Whether what follows `/virga/1/` is a call of the operator's, or lies below the name of one.
   static func isManagement(_ name: Substring) -> Bool {
-    managementMethods[String(name.prefix { $0 != "/" })] != nil
+    OwnCall.managementMethods[String(name.prefix { $0 != "/" })] != nil
   }
 
   /// Answers a call of the operator. Nothing is told to anybody else, not even which calls there are.
@@ -17,7 +12,7 @@ extension Front {
     let uuid = makeUUID()
     do {
       try checkOperator(request.head)
-      if let methods = Self.managementMethods[name], !methods.contains(request.head.method) {
+      if let methods = OwnCall.managementMethods[name], !methods.contains(request.head.method) {
         return refusal(ofMethod: request.head.method, allowed: methods.joined(separator: ", "))
       }
       guard case .bytes(let body) = request.body else { throw ServiceError.badRequest("the body is not in memory") }
