@@ -89,7 +89,10 @@ extension Front {
       return try await run(call, context, meeting: faults(for: call, context)).map(encode)
     }
     let call = try Call(decoding: body, for: operation)
-    if case .changesZone(let requests) = call { return try await readChanges(requests, context, encode) }
+    // What is read for participants of the shares of others is counted.
+    if case .changesZone(let requests) = call, context.endpoint.scope == .private {
+      return try await readChanges(requests, context, encode)
+    }
     if call.operation.isReadOnly, !call.isSmallRead { return try await readLarge(call, context, encode) }
     return encode(try await run(call, context, size: Self.isLarge(body) ? .any : .small))
   }
