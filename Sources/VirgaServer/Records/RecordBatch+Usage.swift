@@ -26,17 +26,8 @@ extension RecordBatch {
     let tally = try transaction.tally(of: zone.database)
     // Nobody fills the disk by replacing and deleting: what was is kept as far as there is room for it.
     keepsVersions = tally.historyBytes < limit
-    let tombstoneBytes = Int64(tally.tombstones) * Limits.tombstoneBytes
+    forgetsDeletions = Int64(tally.tombstones) * Limits.tombstoneBytes > limit
     for entry in entries {
-      if tombstoneBytes > limit, case .save(let save) = entry.outcome, save.previous == nil {
-        let error = ServiceError(
-          .quotaExceeded,
-          "\(Reason.quotaExceeded): \(tally.tombstones) records were deleted recently; new ones must wait until "
-            + "that is "
-            + "forgotten")
-        entry.outcome = .failure(RecordFailure(entry.name, error))
-        continue
-      }
       if tally.removedBytes > limit, case .save(let save) = entry.outcome, save.previous == nil {
         // Nobody fills the disk by deleting zones faster than they can be cleared away.
         let error = ServiceError(
@@ -55,6 +46,15 @@ extension RecordBatch {
         used += added
       }
     }
+  }
+
+  /// Drops the zone's oldest tombstones where there are too many, more than the batch made: so whoever deletes much makes
+  /// readers of that zone who were away begin anew, and keeps nobody from saving.
+  func forgetDeletions(_ row: inout ZoneRow, in transaction: any WriteTransaction) throws {
+    guard forgetsDeletions, buried > 0 else { return }
+    let dropped = try transaction.dropTombstones(
+      in: row, before: Timestamp(milliseconds: .max), limit: 2 * buried)
+    row.floor = max(row.floor, dropped.max() ?? 0)
   }
 
   /// What the database holds more, or less, when the batch is done.

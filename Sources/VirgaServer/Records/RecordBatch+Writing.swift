@@ -31,6 +31,7 @@ extension RecordBatch {
     try writeAddresses(startingAt: work.row.sequence, in: transaction)
     try sharing?.carry(of: self, row: &work.row, in: transaction, context: &context)
     try schemas.save(to: transaction)
+    try forgetDeletions(&work.row, in: work.transaction)
     try work.finish(events, context: &context)
     zone.row = work.row
   }
@@ -82,6 +83,7 @@ extension RecordBatch {
     let modified = context.stamp(by: access.user ?? .defaultOwner, after: record.modified)
     let tombstone = record.tombstone(sequence: work.nextSequence(), modified: modified)
     try work.transaction.put(tombstone, in: work.row, replacing: record, keepsVersion: keepsVersions)
+    buried += 1
     events.append(RecordEvent(.deleted, record))
   }
 

@@ -77,6 +77,10 @@ struct RecordBatch {
   let takesNamesForNew: Bool
   /// Whether there is room for the versions that are replaced.
   var keepsVersions = true
+  /// Whether the database has more tombstones than there is room for.
+  var forgetsDeletions = false
+  /// How many tombstones the batch made.
+  var buried = 0
   let wholeView: RecordView
   let seal: FieldSeal
   /// For what the answer shows of saved records, and of those that conflicts were with.

@@ -35,42 +35,43 @@ import VirgaWire
     #expect(tally.tombstones == 40)
   }
 
-  @Test(arguments: [-1, 0, 1])
-  func newRecordsWaitWhereTooManyWereDeleted(extra: Int) throws {
+  /// Whoever deletes much keeps nobody from saving: the zone's oldest deletions are forgotten, and a reader who was away
+  /// for so long begins anew.
+  @Test func theOldestDeletionsAreForgottenWhereThereAreTooMany() throws {
     let most = 20
-    let harness = world(userBytes: Int64(most) * Limits.tombstoneBytes)
-    for number in 0..<(most + extra) {
-      let name = RecordName("r\(number)")
-      #expect(try harness.modify(.create(name), zone: Self.zone).code == nil)
-      #expect(try harness.modify(.forceDelete(name), zone: Self.zone).code == nil)
+    let harness = try Harness.withZone()
+    harness.service.quotas = Quotas(userBytes: Int64(most) * Limits.tombstoneBytes)
+    func churn(_ name: String) throws {
+      #expect(try harness.modify(.create(RecordName(name))).code == nil)
+      #expect(try harness.modify(.forceDelete(RecordName(name))).code == nil)
     }
-    let result = try harness.modify(.create("new"), zone: Self.zone)
-    #expect(result.code == (extra > 0 ? .quotaExceeded : nil), "\(result)")
-    // One that was there comes back, and with it there is one tombstone less.
-    #expect(try harness.modify(.create("r0"), zone: Self.zone).code == nil)
-    #expect(try harness.modify(.create("new2"), zone: Self.zone).code == nil)
+    let early = try harness.page().syncToken
+    for number in 0..<most { try churn("r\(number)") }
+    #expect(try harness.page(early).records.count == most, "as many as there is room for")
+    for number in most..<3 * most { try churn("r\(number)") }
+    let late = try harness.page().syncToken
+    try churn("last")
+    #expect(try tally(harness).tombstones <= most + 2)
+    #expect { try harness.page(early) } throws: { ($0 as? ServiceError) == .changeTokenExpired }
+    #expect(try harness.page(late).records.map(\.name) == ["last"])
+    #expect(try harness.modify(.create("r0")).code == nil, "a name that is free again")
   }
 
-  /// Zones that come and go take no more than the quota twice: until what they held is cleared away, new records wait.
-  @Test func newRecordsWaitForZonesThatAreClearedAway() throws {
-    let harness = world(userBytes: 100_000)
-    let trips = ZoneSelector("Trips")
-    let text = String(repeating: "x", count: 90_000)
-    func round(_ name: RecordName) throws -> ServerErrorCode? {
-      _ = try modify(harness, .create, ["Trips"])
-      let code = try harness.modify(.create(name, ["t": .string(text)]), zone: trips).code
-      _ = try modify(harness, .delete, ["Trips"])
-      return code
+  /// Who deletes in one zone makes no reader of another one begin anew.
+  @Test func deletionsOfOtherZonesStay() throws {
+    let most = 20
+    let harness = try Harness.withZone()
+    try harness.makeZone("Quiet")
+    harness.service.quotas = Quotas(userBytes: Int64(most) * Limits.tombstoneBytes)
+    let quiet = ZoneSelector("Quiet")
+    let token = try harness.page(zone: quiet).syncToken
+    _ = try harness.modify(.create("q"), zone: quiet)
+    _ = try harness.modify(.forceDelete("q"), zone: quiet)
+    for number in 0..<3 * most {
+      _ = try harness.modify(.create(RecordName("r\(number)")))
+      _ = try harness.modify(.forceDelete(RecordName("r\(number)")))
     }
-    #expect(try round("a") == nil)
-    #expect(try round("b") == nil, "who deletes a zone has its room again at once")
-    #expect(try tally(harness).removedBytes > 180_000)
-    #expect(try round("c") == .tryAgainLater)
-    #expect(try harness.modify(.create("new"), zone: Self.zone).code == .tryAgainLater)
-    let (service, now) = (harness.service, harness.now)
-    try harness.write { while try service.perform(.removedRecords, in: $0, now: now) {} }
-    #expect(try tally(harness).removedBytes == 0)
-    #expect(try round("d") == nil)
+    #expect(try harness.page(token, zone: quiet).records.map(\.name) == ["q"])
   }
 
   // MARK: Zones
