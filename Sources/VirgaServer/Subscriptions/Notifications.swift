@@ -61,8 +61,8 @@ private struct Notifier {
       for zone in zones where subscription.watches(zone, []) {
         var notifier = self
         notifier.zone = zone
-        try notifier.send(subscription, to: user, at: tokens, context: &context)
-        guard subscription.firesOnce else { continue }
+        let isSent = try notifier.send(subscription, to: user, at: tokens, context: &context)
+        guard subscription.firesOnce, isSent else { continue }
         try transaction.remove(subscription, owner: owner)
         break
       }
@@ -75,15 +75,21 @@ private struct Notifier {
     if tokens.isEmpty { return }
     let owner = StoredSubscription.owner(
       user, container: database.container, environment: database.environment, scope: scope)
-    for subscription in try StoredSubscription.all(under: owner, in: transaction) {
-      switch subscription.watched {
-      case .database, .zone:
-        guard subscription.watches(zone, events) else { continue }
-        try send(subscription, to: user, at: tokens, context: &context)
-        if subscription.firesOnce { try transaction.remove(subscription, owner: owner) }
-      case .query(let query):
-        try tell(user, of: events, subscription, query, at: tokens, context: &context)
-      }
+    let all = try StoredSubscription.all(under: owner, in: transaction)
+    let others = all.filter { subscription in
+      if case .query = subscription.watched { false } else { subscription.watches(zone, events) }
+    }
+    // Queries may fire for each record, and what they use up must not silence the others. These come last: a queue that
+    // is full drops what is oldest.
+    schemas.reserve(others.count * tokens.count, for: user)
+    for subscription in all {
+      guard case .query(let query) = subscription.watched else { continue }
+      try tell(user, of: events, subscription, query, at: tokens, context: &context)
+    }
+    schemas.reserve(0, for: user)
+    for subscription in others {
+      let isSent = try send(subscription, to: user, at: tokens, context: &context)
+      if subscription.firesOnce, isSent { try transaction.remove(subscription, owner: owner) }
     }
   }
 
@@ -111,15 +117,16 @@ private struct Notifier {
   ) throws {
     var fired = try query.fired(by: events, in: zone, schemas)[...]
     if fired.isEmpty { return }
-    if subscription.firesOnce {
-      fired = fired.prefix(1)
+    if subscription.firesOnce { fired = fired.prefix(1) }
+    // A queue holds no more.
+    var isSent = false
+    for event in fired.suffix(Limits.notificationsPerTokenMax) {
+      if try send(subscription, of: event, to: user, at: tokens, context: &context) { isSent = true }
+    }
+    if subscription.firesOnce, isSent {
       let owner = StoredSubscription.owner(
         user, container: database.container, environment: database.environment, scope: scope)
       try transaction.remove(subscription, owner: owner)
-    }
-    // A queue holds no more.
-    for event in fired.suffix(Limits.notificationsPerTokenMax) {
-      try send(subscription, of: event, to: user, at: tokens, context: &context)
     }
   }
 
@@ -131,10 +138,11 @@ private struct Notifier {
     return context.principal.user == user ? all.filter { !$0.isOrigin(context) } : all
   }
 
+  /// - Returns: Whether there was room for it in any queue.
   private func send(
     _ subscription: StoredSubscription, of event: RecordEvent? = nil, to user: UserName, at tokens: [PushToken],
     context: inout CallContext
-  ) throws {
+  ) throws -> Bool {
     var payload = NotificationPayload(
       subscription, container: database.container, user: user, zone: zone, scope: scope)
     if let event { try payload.add(event, of: subscription, seal: FieldSeal(database, zone.name, context: context)) }
@@ -144,11 +152,14 @@ private struct Notifier {
     if let collapse = try subscription.collapseKey() { key = "\(scope.rawValue) \(subscription.id)\n\(collapse)" }
     payload.id = context.makeUUID()
     let json = payload.json
+    var isSent = false
     for token in tokens where schemas.takeRoom(for: user) {
+      isSent = true
       var row = NotificationRow(pushToken: token.token, coalescingKey: key, payload: json)
       row.id = try transaction.append(row)
       context.wakes.add(row)
     }
+    return isSent
   }
 }
 

@@ -107,15 +107,20 @@ final class NotifiedSchemas {
   private let transaction: any ReadTransaction
   private var known: [RecordType: [FieldName]] = [:]
   private var sent: [UserName: Int] = [:]
+  private var reserved: [UserName: Int] = [:]
 
   init(_ database: DatabaseKey, in transaction: any ReadTransaction) {
     self.database = database
     self.transaction = transaction
   }
 
+  /// Keeps room for so many notifications of a user that come later.
+  func reserve(_ count: Int, for user: UserName) { reserved[user] = count }
+
   /// Whether there is room for another notification of a user.
   func takeRoom(for user: UserName) -> Bool {
-    guard sent[user, default: 0] < Limits.notificationsPerCallMax else { return false }
+    let most = Limits.notificationsPerCallMax - reserved[user, default: 0]
+    guard sent[user, default: 0] < most else { return false }
     sent[user, default: 0] += 1
     return true
   }

@@ -161,6 +161,27 @@ struct ServiceQuerySubscriptionTests {
     #expect(try harness.told(queue) == ["created b"])
   }
 
+  /// Queries that fire for very many records take neither the room of the database's notification nor, unsent, one that
+  /// is told once.
+  @Test func queriesLeaveRoomForTheDatabase() throws {
+    let (harness, queue) = try Self.world()
+    for number in 0..<10 { _ = try harness.queue(as: .init("_alice", device: DeviceID("other\(number)"))) }
+    _ = try harness.subscribe(.query("a", [Self.open], on: ["create"]))
+    var once = Subscription.query("b", [Self.open], on: ["create"])
+    once.firesOnce = true
+    _ = try harness.subscribe(once)
+    var database = Subscription(id: "c", kind: .database)
+    database.firesOnce = true
+    _ = try harness.subscribe(database)
+    _ = try harness.modify((0..<120).map { .create(RecordName("r\($0)"), Self.opened) })
+    let told = try harness.take(queue)
+    #expect(told.count { $0.query.isEmpty } == 1, "of the database")
+    guard case .subscriptions(let left) = try harness.call(.subscriptionsList) else { return #expect(Bool(false)) }
+    #expect(left.contains(.subscription(once)), "nobody was told")
+    _ = try harness.modify(.create("one more", Self.opened))
+    #expect(try harness.call(.subscriptionsList) == .subscriptions([.subscription(.query("a", [Self.open], on: ["create"]))]))
+  }
+
   @Test func oneThatFiresOnceIsGoneThen() throws {
     let (harness, queue) = try Self.world()
     var once = Subscription.query("q", [Self.open], on: ["create"])
