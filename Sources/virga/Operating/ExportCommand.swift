@@ -124,6 +124,13 @@ enum ExportCommand {
       return try await pages(query)
     }
 
+    /// The last of each name. Names are compared by their bytes: texts that look alike may be two names.
+    static func newest(of records: [[String: Any]]) -> [[String: Any]] {
+      var seen: Set<RecordName> = []
+      return records.reversed().filter { seen.insert(RecordName($0["recordName"] as? String ?? "")).inserted }
+        .reversed()
+    }
+
     /// All pages of a zone's records. One that changed between two of them came twice; its newest state counts.
     private func pages(_ query: [(name: String, value: String)]) async throws -> [[String: Any]] {
       var records: [[String: Any]] = []
@@ -136,8 +143,7 @@ enum ExportCommand {
         meter.advance(by: Int64(found.count))
         marker = page["continuationMarker"] as? String
       } while marker != nil
-      var seen: Set<String> = []
-      return records.reversed().filter { seen.insert($0["recordName"] as? String ?? "").inserted }.reversed()
+      return Self.newest(of: records)
     }
 
     /// The keys of a zone, sealed, without what is between its owner and those it is shared with: an import is not shared.

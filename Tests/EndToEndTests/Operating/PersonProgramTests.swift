@@ -14,6 +14,30 @@ import VirgaSQLite
     return try #require(object?["account"] as? String)
   }
 
+  /// Names are compared by their bytes, also where they look alike.
+  @Test func namesThatLookAlikeAreExportedBoth() async throws {
+    let server = try await ServerProcess()
+    let client = try await WebService(server, home: "phone")
+    _ = try client.call("zones/modify", #"{"operations":[{"operationType":"create","zone":{\#(Self.zone)}}]}"#)
+    let names = ["caf\u{e9}", "cafe\u{301}"]
+    let operations = names.map {
+      #"{"operationType":"create","record":{"recordName":"\#($0)","recordType":"Note"}}"#
+    }
+    let saved = try client.call(
+      "records/modify", #"{\#(Self.zone),"operations":[\#(operations.joined(separator: ","))]}"#)
+    #expect("\(saved)".contains("serverErrorCode") == false, "\(saved)")
+    let folder = server.folder.path + "/export"
+    let end = try await ProgramRun.run(
+      ["export", try await account(server, home: "phone"), folder, "--data", server.data])
+    #expect(end.code == 0, "\(end.errors)")
+    var found: Set<[UInt8]> = []
+    for path in try FileManager.default.subpathsOfDirectory(atPath: folder) where path.hasSuffix(".json") {
+      let data = try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(path)"))
+      for name in names where data.range(of: Data("\"\(name)\"".utf8)) != nil { found.insert(Array(name.utf8)) }
+    }
+    #expect(found.count == 2)
+  }
+
   /// Saves a record with a text and an asset of that text, a public record, and a record of two versions.
   private func fill(_ server: ServerProcess, home: String, text: String) async throws -> WebService {
     let client = try await WebService(server, home: home)
