@@ -26,7 +26,7 @@ package final class AccountRoutes: Sendable {
   private let queuesEnded: @Sendable ([String]) -> Void
   let quotas: Quotas
   private let admit: @Sendable (AccountID) throws -> Void
-  private let newAccounts = Mutex(
+  let newAccounts = Mutex(
     WorkBudget(perSecond: 1, atOnce: Limits.accountsPerAddressMax * Limits.secondsPerAccountOfAddress))
 
   /// - Parameter pollAge: How long a request that waits for the other side of a pairing is parked.
@@ -113,36 +113,64 @@ package final class AccountRoutes: Sendable {
     let key = try checkedKey(message.publicKey)
     let name = try checkedName(message.name)
     let code = message.code.map(PairingCode.plain)
-    if authenticator.policy == .open { try checkNewAccounts(of: call) }
     let device = Device(
       id: DeviceID(of: key), account: AccountID(Hex.encode(SystemRandom.bytes(16))), name: name, publicKey: key.der,
       enrolled: call.now)
     let policy = authenticator.policy
     let isMasterCode = code.map { equalsInConstantTime($0, masterCode) } ?? false
     let digest = code.map(SHA256.hexDigest)
-    let enrolled = try await guessing(call) { () async throws(ServiceError) in
+    func prove() throws(ServiceError) {
       try check(
         message.signature, by: key, challenge: message.challenge,
         over: SignedText.enrolment(server: authenticator.secrets.serverID, challenge: message.challenge, name: name),
         call)
-      return try await authenticator.write { [accounts] in
+    }
+    func enrol() async throws(ServiceError) -> Device {
+      try await authenticator.write { [accounts] in
         try accounts.enrol(device, policy: policy, code: digest, isMasterCode: isMasterCode, in: $0, now: call.now)
       }
     }
-    if enrolled.account == device.account { countNewAccount(of: call) }
+    let enrolled: Device
+    if policy == .open {
+      // No code is guessed at, so nobody's guesses wait for a commit.
+      try await guessing(call) { () throws(ServiceError) in try prove() }
+      enrolled = try await countingNewAccount(device, call, enrol)
+    } else {
+      enrolled = try await guessing(call) { () async throws(ServiceError) in
+        try prove()
+        return try await enrol()
+      }
+    }
     return AccountMessages.Enrolled(account: enrolled.account, device: enrolled.id)
   }
 
-  /// Where everybody may make an account, nobody makes them without end. A machine's own programs may.
-  private func checkNewAccounts(of call: Incoming) throws(ServiceError) {
-    guard let wait = newAccounts.withLock({ $0.wait(for: call.address, now: call.now) }) else { return }
-    let seconds = Int((wait.wholeMilliseconds + 999) / 1_000)
-    throw ServiceError(.throttled, "too many new accounts from this address", retryAfterSeconds: max(1, seconds))
-  }
-
-  private func countNewAccount(of call: Incoming) {
-    guard !SocketAddress.isLoopback(call.address) else { return }
-    newAccounts.withLock { $0.charge(Limits.secondsPerAccountOfAddress, to: call.address, now: call.now) }
+  /// Where everybody may make an account, nobody makes them without end. A machine's own programs may, and a device that
+  /// is known makes none. It is counted before it is made, so that many at once count too, and given back if it was not.
+  private func countingNewAccount(
+    _ device: Device, _ call: Incoming, _ enrol: () async throws(ServiceError) -> Device
+  ) async throws(ServiceError) -> Device {
+    let isKnown = try await authenticator.read { [accounts] in try accounts.device(device.id, in: $0) != nil }
+    if isKnown || SocketAddress.isLoopback(call.address) { return try await enrol() }
+    let wait = newAccounts.withLock { accounts -> Duration? in
+      if let wait = accounts.wait(for: call.address, now: call.now) { return wait }
+      accounts.charge(Limits.secondsPerAccountOfAddress, to: call.address, now: call.now)
+      return nil
+    }
+    if let wait {
+      let seconds = Int((wait.wholeMilliseconds + 999) / 1_000)
+      throw ServiceError(.throttled, "too many new accounts from this address", retryAfterSeconds: max(1, seconds))
+    }
+    func giveBack() {
+      newAccounts.withLock { $0.giveBack(Limits.secondsPerAccountOfAddress, to: call.address, now: call.now) }
+    }
+    do {
+      let enrolled = try await enrol()
+      if enrolled.account != device.account { giveBack() }
+      return enrolled
+    } catch {
+      giveBack()
+      throw error
+    }
   }
 
   private func openSession(_ call: Incoming) async throws(ServiceError) -> AccountMessages.Session {

@@ -19,6 +19,13 @@ package struct WorkBudget: Sendable {
     return owed < 0 ? nil : .microseconds(owed + 1)
   }
 
+  /// Takes back a charge for what was not done.
+  package mutating func giveBack(_ amount: Int, to key: String, now: Timestamp) {
+    guard let moment = settled[key] else { return }
+    let earlier = moment - Int64(amount) * 1_000_000 / perSecond
+    settled[key] = earlier > now.milliseconds * 1_000 ? earlier : nil
+  }
+
   package mutating func charge(_ amount: Int, to key: String, now: Timestamp) {
     guard amount > 0 else { return }
     let moment = now.milliseconds * 1_000

@@ -18,6 +18,59 @@ import VirgaWire
     return try await world.send("POST", "/virga/1/keys", Array(body.utf8), session: world.session)
   }
 
+  /// A store whose commits take a while.
+  private final class SlowStore: StoreOverMemory {
+    let store: MemoryStore
+
+    init(_ store: MemoryStore) { self.store = store }
+
+    func write<Value: Sendable>(
+      size: BodySize, _ body: @escaping @Sendable (any WriteTransaction) throws -> Value,
+      completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+      store.write(body) { result in
+        Thread.detachNewThread {
+          Thread.sleep(forTimeInterval: 0.3)
+          completion(result)
+        }
+      }
+    }
+  }
+
+  /// Makes accounts of so many devices at once, from one address, and gives what was refused.
+  private func enrol(_ count: Int, in world: AccountWorld) async throws -> [any Error] {
+    try await withThrowingTaskGroup(of: (any Error)?.self) { group in
+      for number in 0..<count {
+        let device = try world.device("device \(number)")
+        group.addTask {
+          do { _ = try await device.session() } catch { return error }
+          return nil
+        }
+      }
+      return try await group.reduce(into: []) { if let error = $1 { $0.append(error) } }
+    }
+  }
+
+  @Test func manyFirstUsesAtOnceFromOneAddressAllSucceed() async throws {
+    let world = AccountWorld(over: { SlowStore($0) })
+    let refused = try await enrol(2 * Limits.wrongGuessesPerAddressMax, in: world)
+    #expect(refused.isEmpty, "\(refused)")
+  }
+
+  @Test func newAccountsAreCountedBeforeTheyAreMade() async throws {
+    let world = AccountWorld(over: { SlowStore($0) })
+    let taken = (Limits.accountsPerAddressMax - 2) * Limits.secondsPerAccountOfAddress
+    world.routes.newAccounts.withLock { $0.charge(taken, to: "192.0.2.1", now: world.clock.now) }
+    let refused = try await enrol(8, in: world)
+    #expect(refused.count == 6, "\(refused)")
+    // A device that has an account makes none, and what failed was given back.
+    let home = try temporaryHome()
+    world.clock.advance(by: .seconds(Limits.secondsPerAccountOfAddress))
+    let first = try await world.device(home: home).session()
+    #expect(try await enrol(1, in: world).count == 1)
+    #expect(try await world.device(home: home).session().account == first.account)
+  }
+
   @Test func keysCountAmongWhatADatabaseHolds() async throws {
     let world = try await FrontWorld { $0.quotas = Quotas(userBytes: 100_000) }
     var stored = 0
