@@ -68,7 +68,7 @@ final class BodyMemory: Sendable {
       }
     }
     // Outside the lock, which those that end want.
-    for share in ended { share.end() }
+    for share in ended { share.end(share) }
     return isTaken
   }
 
@@ -80,7 +80,7 @@ final class BodyMemory: Sendable {
   /// - Parameter end: Called on any thread when the answer has to go, which has given its room back then.
   /// - Returns: `nil` if there is no room.
   func share(
-    ofAnswer count: Int, to address: String, now: Instant, end: @escaping @Sendable () -> Void
+    ofAnswer count: Int, to address: String, now: Instant, end: @escaping @Sendable (AnswerShare) -> Void
   ) -> AnswerShare? {
     let beyond = Swift.max(0, count - Self.freeBytes)
     guard take(beyond, for: address, now: now) else { return nil }
@@ -118,10 +118,12 @@ final class AnswerShare: Sendable {
   fileprivate let number: UInt64
   fileprivate let count: Int
   fileprivate let address: String
-  fileprivate let end: @Sendable () -> Void
+  fileprivate let end: @Sendable (AnswerShare) -> Void
   private let progress: Mutex<Progress>
 
-  fileprivate init(number: UInt64, count: Int, address: String, began: Instant, end: @escaping @Sendable () -> Void) {
+  fileprivate init(
+    number: UInt64, count: Int, address: String, began: Instant, end: @escaping @Sendable (AnswerShare) -> Void
+  ) {
     self.number = number
     self.count = count
     self.address = address

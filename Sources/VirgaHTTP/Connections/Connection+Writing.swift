@@ -86,9 +86,10 @@ extension Connection {
   /// Room for an answer until its client has it; `nil` if there is none.
   private func takeRoom(_ count: Int) -> AnswerShare? {
     service.bodies.share(ofAnswer: count, to: head.map(caller) ?? SocketAddress.counted(address), now: loop.now) {
-      [loop, key] in
+      [loop, key] share in
       loop.post {
-        guard let connection = loop.source(key) as? Connection else { return }
+        // Its client may have got the rest meanwhile, and have asked for something else.
+        guard let connection = loop.source(key) as? Connection, connection.output?.share === share else { return }
         loop.counters.answersEnded.add(1, ordering: .relaxed)
         connection.close()
       }

@@ -179,7 +179,8 @@ struct ServiceQuerySubscriptionTests {
     guard case .subscriptions(let left) = try harness.call(.subscriptionsList) else { return #expect(Bool(false)) }
     #expect(left.contains(.subscription(once)), "nobody was told")
     _ = try harness.modify(.create("one more", Self.opened))
-    #expect(try harness.call(.subscriptionsList) == .subscriptions([.subscription(.query("a", [Self.open], on: ["create"]))]))
+    #expect(
+      try harness.call(.subscriptionsList) == .subscriptions([.subscription(.query("a", [Self.open], on: ["create"]))]))
   }
 
   @Test func oneThatFiresOnceIsGoneThen() throws {
