@@ -80,7 +80,7 @@ import Testing
     let start = Instant(nanoseconds: 0)
     let body = BodyShare(of: memory, for: "a")
     try body.grow(to: free + 40, now: start)
-    let share = memory.share(ofAnswer: free + count, to: "b", now: start) {}
+    let share = memory.share(ofAnswer: free + count, to: "b", now: start) { _ in }
     #expect((share != nil) == fits)
     if let share { memory.giveBack(share) }
     #expect(memory.total == 40)
@@ -94,17 +94,17 @@ import Testing
     let quick = try #require(memory.share(ofAnswer: free + 100, to: "quick", now: start) { ended.append(true) })
     let slow = try #require(memory.share(ofAnswer: free + 100, to: "slow", now: start) { ended.append(false) })
     let slower = try #require(memory.share(ofAnswer: free + 100, to: "slower", now: start) { ended.append(false) })
-    #expect(memory.share(ofAnswer: free + 1, to: "new", now: start + .seconds(1)) {} == nil, "all are young")
+    #expect(memory.share(ofAnswer: free + 1, to: "new", now: start + .seconds(1)) { _ in } == nil, "all are young")
     let later = start + .seconds(3)
     quick.note(sent: 10 << 20, now: later)
     slow.note(sent: 60_000, now: later)
     slower.note(sent: 10_000, now: later)
-    #expect(memory.share(ofAnswer: free + 100, to: "new", now: later) {} != nil)
+    #expect(memory.share(ofAnswer: free + 100, to: "new", now: later) { _ in } != nil)
     #expect(ended.all == [false] && memory.total == 300)
     memory.giveBack(slower)
     #expect(memory.total == 300, "it had given its room back when it went")
-    #expect(memory.share(ofAnswer: free + 100, to: "new", now: later) {} != nil)
-    #expect(memory.share(ofAnswer: free + 100, to: "new", now: later) {} == nil, "what is left is read quickly")
+    #expect(memory.share(ofAnswer: free + 100, to: "new", now: later) { _ in } != nil)
+    #expect(memory.share(ofAnswer: free + 100, to: "new", now: later) { _ in } == nil, "what is left is read quickly")
     #expect(ended.all == [false, false])
   }
 }
