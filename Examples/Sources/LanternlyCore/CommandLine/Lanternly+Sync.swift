@@ -27,7 +27,7 @@ extension Lanternly {
   }
 
   private func runOnce() async throws -> DiarySyncRun.Report {
-    let waiting = Int64(try store.outbox().count)
+    let waiting = Int64(try store.count(ofOutbox: .all))
     let meter = ProgressMeter(
       texts(.progressSync), unit: .things(texts(.progressChanges)), total: waiting > 0 ? waiting : nil,
       isWanted: !wantsJSON)

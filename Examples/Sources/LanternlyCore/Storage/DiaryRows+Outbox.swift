@@ -18,6 +18,13 @@ package struct OutboxRow: Hashable, Sendable {
   package var isTooLong: Bool { kind == .entry && error?.hasPrefix("limitExceeded:") == true }
 }
 
+/// A part of the outbox, as SQL has it.
+package enum OutboxCondition: String, Sendable {
+  case all = "1"
+  /// Not refused by the server.
+  case waiting = "error IS NULL"
+}
+
 extension DiaryRows {
   func enqueue(_ record: String, _ kind: OutboxRow.Kind, _ change: OutboxRow.Change, at now: Moment) throws {
     try connection.run(
@@ -38,6 +45,29 @@ extension DiaryRows {
   func pending(_ record: String) throws -> OutboxRow? {
     try connection.first(
       "SELECT generation, record, kind, change, since, error FROM outbox WHERE record = ?", record, as: Self.row)
+  }
+
+  static let nextToSend = """
+    SELECT generation, record, kind, change, since, error FROM outbox o
+    WHERE error IS NULL AND (
+      change = 'delete'
+      OR kind = 'entry' AND EXISTS (SELECT 1 FROM entry e WHERE e.name = o.record)
+      OR kind = 'attachment' AND EXISTS (
+        SELECT 1 FROM attachment a JOIN entry e ON e.name = a.entry
+        WHERE a.name = o.record AND a.has_file = 1 AND (
+          e.system_fields IS NOT NULL
+          OR EXISTS (SELECT 1 FROM outbox b WHERE b.record = e.name AND b.error IS NULL))))
+    ORDER BY change = 'delete', kind = 'attachment', generation LIMIT ?
+    """
+
+  /// The first changes that can be sent now: nothing that was refused, and an attachment once its file is here and its
+  /// entry is on the server or waits too.
+  func nextToSend(limit: Int) throws -> [OutboxRow] {
+    try connection.query(Self.nextToSend, limit, as: Self.row)
+  }
+
+  func count(ofOutbox condition: OutboxCondition) throws -> Int {
+    try connection.first("SELECT count(*) FROM outbox WHERE \(condition.rawValue)") { $0.int(0) } ?? 0
   }
 
   // Entries go before their attachments, which refer to them; deletions go last.

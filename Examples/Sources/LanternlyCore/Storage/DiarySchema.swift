@@ -5,7 +5,7 @@ enum DiarySchema {
   /// "LANT" in ASCII: whose file this is.
   static let applicationID: Int32 = 0x4C41_4E54
 
-  static let migrations = [Migration(1, first), Migration(2, locked)]
+  static let migrations = [Migration(1, first), Migration(2, locked), Migration(3, outboxOrder)]
 
   private static let first = """
     -- `fields` is what this device shows; `ancestor` what the server last acknowledged, with its system fields and the
@@ -74,6 +74,11 @@ enum DiarySchema {
       name TEXT NOT NULL PRIMARY KEY,
       value BLOB NOT NULL
     );
+    """
+
+  // The outbox in the order in which it is sent, without what was refused.
+  private static let outboxOrder = """
+    CREATE INDEX outbox_order ON outbox (change = 'delete', kind = 'attachment', generation) WHERE error IS NULL;
     """
 
   private static let locked = """

@@ -134,6 +134,12 @@ extension DiaryStore {
 
   package func outbox() throws -> [OutboxRow] { try read { try $0.outbox() } }
 
+  package func nextToSend(limit: Int) throws -> [OutboxRow] { try read { try $0.nextToSend(limit: limit) } }
+
+  package func count(ofOutbox condition: OutboxCondition) throws -> Int {
+    try read { try $0.count(ofOutbox: condition) }
+  }
+
   /// Notes why the server refused a record; it stays pending.
   package func noteRefusal(of record: String, _ reason: String?) throws {
     try write { rows in

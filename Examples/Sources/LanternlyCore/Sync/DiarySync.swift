@@ -4,13 +4,16 @@ import Synchronization
 
 /// Keeps the diary and the server in step, as the delegate of a sync engine.
 ///
-/// The outbox is the truth of what must be sent: the engine's list is filled from it, and a row goes only when the server
+/// The outbox is the truth of what must be sent: the engine's list holds what comes next in it, and a row goes only when the server
 /// has acknowledged that very change. What a fetch brings is in the diary before the engine's new state is; a crash in
 /// between brings it again, which changes nothing.
 final class DiarySync: CKSyncEngineDelegate, Sendable {
   static let containerIdentifier = "iCloud.org.virga.lanternly"
   /// Records in one request, so that an upload that is cut off has saved most of what it sent.
   static let batchMax = 40
+  /// Changes that the engine is told of at a time. It keeps its whole list with each state, and each batch looks through
+  /// the list: with all that waits for a first sync in it, the work would grow with the square of the diary.
+  static let listedMax = 4 * batchMax
   /// Times that a record is tried again after a conflict, until what was refused gets another chance.
   static let attemptsMax = 6
 
@@ -86,7 +89,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     try store.updateNotes { $0.environment = environment }
   }
 
-  /// Makes the engine's list what the outbox says.
+  /// Makes the engine's list what comes next in the outbox.
   func refill(_ engine: CKSyncEngine) throws { try listing.withLock { _ in try list(engine) } }
 
   /// Gives what the server refused another chance, also what had used up its attempts.
@@ -105,7 +108,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     if try store.setting("zone-made") == nil {
       engine.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: DiaryRecord.zoneID))])
     }
-    let wanted = try store.outbox().filter { $0.error == nil }.map { row in
+    let wanted = try store.nextToSend(limit: Self.listedMax).map { row in
       row.change == .save
         ? CKSyncEngine.PendingRecordZoneChange.saveRecord(DiaryRecord.recordID(row.record))
         : .deleteRecord(DiaryRecord.recordID(row.record))
@@ -138,7 +141,7 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
     var batch = CKSyncEngine.RecordZoneChangeBatch()
     var entries: [(id: EntryID, entry: Entry)] = []
     var generations: [String: Int64] = [:]
-    for row in try store.outbox() {
+    for row in try store.nextToSend(limit: Self.listedMax) {
       if generations.count == Self.batchMax { break }
       let id = DiaryRecord.recordID(row.record)
       if row.change == .delete {

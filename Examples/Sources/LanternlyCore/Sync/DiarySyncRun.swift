@@ -126,7 +126,7 @@ struct DiarySyncRun {
       let fetchError = engine.status.fetchError
       // One zone's failure is none of the fetch, but the diary is that zone. That it is gone is told by the next fetch.
       if let fetchError, !fetchError.isGoneZone { throw fetchError }
-      if try fetchError == nil && store.outbox().allSatisfy({ $0.error != nil }) { return }
+      if try fetchError == nil && store.count(ofOutbox: .waiting) == 0 { return }
       if let error = engine.status.sendError, error.code != .partialFailure { throw error }
     }
   }
