@@ -36,7 +36,10 @@ let package = Package(
       dependencies: ["LanternlyCore", .product(name: "VirgaCommandLine", package: "virga")], swiftSettings: strict),
     .testTarget(
       name: "LanternlyTests",
-      dependencies: ["LanternlyCore", "lanternly", "sample-export", .product(name: "virga", package: "virga")],
+      dependencies: [
+        "LanternlyCore", "lanternly", "sample-export", .product(name: "virga", package: "virga"),
+        .product(name: "VirgaCommandLine", package: "virga"),
+      ],
       swiftSettings: strict),
   ]
 )

@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import Testing
+import VirgaCommandLine
 
 @testable import LanternlyCore
 
@@ -170,32 +171,54 @@ struct SupportTests {
     }
   }
 
-  private func shell(_ words: [String]) throws -> (code: Int32, output: String) {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = words
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    return (process.waited, text)
-  }
-
-  @Test(arguments: [
+  static let completions: [(line: String, word: String)] = [
     ("lanternly ", "export"), ("lanternly inv", "invite"), ("lanternly edit --unt", "--untag"),
     ("lanternly --home /x list --st", "--starred"), ("lanternly export --format ", "markdown"),
     ("lanternly device ", "name"), ("lanternly completion ", "fish"), ("lanternly help conf", "conflicts"),
-  ]) func bashCompletes(line: String, word: String) async throws {
-    let file = program.folder.path + "/completion"
-    #expect(await program.run("completion", "bash", "--file", file).code == 0)
+  ]
+
+  /// The script for a shell, in a folder of its own; `nil` where the shell is not installed, which is said.
+  private func completion(_ shell: Shell) async throws -> (path: String, run: ShellRun)? {
+    guard let path = ShellRun.path(of: shell.rawValue) else { return nil }
+    let run = try ShellRun()
+    let file = run.folder + "/" + shell.fileName(for: "lanternly")
+    #expect(await program.run("completion", shell.rawValue, "--file", file).code == 0)
+    let text = try String(contentsOfFile: file, encoding: .utf8)
+    #expect(await program.run("completion", shell.rawValue).output.hasPrefix(text.prefix(200)))
+    return (path, run)
+  }
+
+  private func offered(_ end: ShellRun.End) -> [String] {
+    #expect(end.errors.isEmpty, "\(end.errors)")
+    return end.output.split(separator: "\n").map { $0.prefix { $0 != "\t" }.trimmingCharacters(in: .whitespaces) }
+  }
+
+  @Test(arguments: completions) func bashCompletes(line: String, word: String) async throws {
+    guard let (path, run) = try await completion(.bash) else { return }
+    defer { run.remove() }
     let words = line.split(separator: " ", omittingEmptySubsequences: false).map { "'\($0)'" }.joined(separator: " ")
     let script = """
-      source '\(file)'; COMP_WORDS=(\(words)); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _lanternly; printf '%s\\n' "${COMPREPLY[@]}"
+      source ./\(Shell.bash.fileName(for: "lanternly")); COMP_WORDS=(\(words)); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+      _lanternly; printf '%s\\n' "${COMPREPLY[@]}"
       """
-    let result = try shell(["bash", "-c", script])
-    #expect(
-      result.output.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.contains(word), "\(result)")
+    let end = try run.run(path, ["--norc", "-uc", script])
+    #expect(offered(end).contains(word))
+  }
+
+  @Test(arguments: completions) func fishCompletes(line: String, word: String) async throws {
+    guard let (path, run) = try await completion(.fish) else { return }
+    defer { run.remove() }
+    let script = "source ./\(Shell.fish.fileName(for: "lanternly")); complete -C '\(line)'"
+    let end = try run.run(path, ["--no-config", "-c", script])
+    #expect(offered(end).contains(word))
+  }
+
+  @Test(arguments: completions) func zshCompletes(line: String, word: String) async throws {
+    guard let (path, run) = try await completion(.zsh) else { return }
+    defer { run.remove() }
+    let driver = try run.write(ZshDriver.text, to: "driver.zsh")
+    let end = try run.run(path, ["-f", driver, run.folder, line])
+    #expect(offered(end).contains(word))
   }
 
   @Test func manualPagesAreWrittenForEachCommand() async throws {
@@ -205,9 +228,26 @@ struct SupportTests {
     #expect(names.contains("lanternly.1"))
     for shape in CommandShape.all { #expect(names.contains("lanternly-\(shape.name).1")) }
     #expect(try String(contentsOfFile: folder + "/lanternly.1", encoding: .utf8).contains("VIRGA_CA_FILE"))
+    try checkPages(names.map { "\(folder)/\($0)" })
     #expect(await program.run("completion", "tcsh").code == ExitCode.usage.rawValue)
     #expect(await program.run("completion", "zsh").output.hasPrefix("#compdef lanternly"))
     #expect(!FileManager.default.fileExists(atPath: program.home))
+  }
+
+  /// `mandoc` finds no fault in the pages, and `man` shows them without a complaint.
+  private func checkPages(_ pages: [String]) throws {
+    let run = try ShellRun()
+    defer { run.remove() }
+    if let mandoc = ShellRun.path(of: "mandoc") {
+      let end = try run.run(mandoc, ["-T", "lint", "-W", "warning"] + pages)
+      #expect(end.code == 0 && end.output.isEmpty, "\(end.output)")
+    }
+    guard let man = ShellRun.path(of: "man"), let page = pages.first(where: { $0.hasSuffix("lanternly-export.1") })
+    else {
+      return
+    }
+    let shown = try run.run(man, ["--warnings", "-E", "utf-8", "-l", page])
+    #expect(shown.code == 0 && shown.errors.isEmpty && shown.output.contains("lanternly export"), "\(shown)")
   }
 
   /// The line comes on standard error, and only where somebody sits.
@@ -223,5 +263,42 @@ struct SupportTests {
     #expect(terminal.shows("Imported: 4000 entries"), "\(terminal.screen.suffix(500))")
     #expect(terminal.waited() == 0)
     #expect(terminal.screen.contains(" / 4000 entries"), "\(terminal.screen.prefix(500))")
+  }
+
+  private func screen(_ words: [String], environment: [String: String]) throws -> String {
+    let terminal = try TerminalProcess(
+      BuiltProgram.path("lanternly"), words,
+      environment: ["TERM": "xterm", "LC_ALL": "C", "PATH": "/usr/bin:/bin"].merging(environment) { $1 })
+    #expect(terminal.waited() == 0)
+    return terminal.screen
+  }
+
+  @Test func aLongExportShowsHowFarItIs() async throws {
+    let entries = (0..<1_500).map { index in
+      #"{"uuid": "E\#(index)", "creationDate": "2020-01-03T10:00:00Z", "text": "entry \#(index)"}"#
+    }
+    let path = try program.folder.write(#"{"entries": [\#(entries.joined(separator: ","))]}"#, to: "j.json")
+    await program.run("import", path)
+    let out = program.folder.path + "/out"
+    let shown = try screen(["--home", program.home, "export", out], environment: [:])
+    #expect(shown.contains(" / 1500 entries") && shown.contains("\u{1B}[K"), "\(shown.suffix(300))")
+    let log = program.folder.path + "/log"
+    let silent = try BuiltProgram.start("lanternly", ["--home", program.home, "export", out + "2"], output: log)
+    #expect(silent.waited == 0)
+    #expect(try !String(contentsOfFile: log, encoding: .utf8).contains("\u{1B}"))
+  }
+
+  @Test func aLongSyncShowsHowFarItIs() throws {
+    let fleet = try Fleet()
+    let plan = #"{"faults": [{"when": {"operation": "records/modify"}, "do": {"latency": 0.7}}]}"#
+    fleet.stopServer(SIGTERM)
+    try fleet.startServer("--faults", try fleet.folder.write(plan, to: "faults.json"))
+    func write(_ number: Int) throws { try fleet.lanternly("phone", "new", "--text", "entry \(number)") }
+    for number in 0..<3 { try write(number) }
+    let shown = try screen(["--home", fleet.home("phone"), "sync"], environment: fleet.environment("phone"))
+    #expect(shown.contains(" / 3 changes") && shown.contains("\u{1B}[K"), "\(shown)")
+    for number in 3..<6 { try write(number) }
+    let silent = try fleet.lanternly("phone", "sync")
+    #expect(silent.code == 0 && !silent.output.contains("\u{1B}"), "\(silent.output)")
   }
 }
