@@ -71,6 +71,27 @@ struct StreamedImportTests {
     #expect(places.map(\.latitude) == [isPlace ? 0 : nil] && places.map(\.longitude) == [isPlace ? 0 : nil])
   }
 
+  // C141
+  @Test func theServerTakesEntriesWhoseCoordinatesWereNone() throws {
+    let fleet = try Fleet()
+    let coordinates = [
+      #""latitude": 1.7976931348623157e308, "longitude": 1.7976931348623157e308"#, #""latitude": null, "longitude": 4"#,
+      #""latitude": "north", "longitude": 4"#, #""latitude": 4"#, #""latitude": 91, "longitude": 4"#,
+      #""latitude": {}, "longitude": {}"#, #""latitude": 0, "longitude": 0"#,
+    ]
+    let entries = coordinates.enumerated().map { number, text in
+      entry("A\(number)", #""text": "a\#(number)", "location": {\#(text), "localityName": "Berlin"}"#)
+    }
+    try fleet.lanternly("phone", "import", try journal(entries))
+    let result = try fleet.lanternly("phone", "sync")
+    #expect(result.code == 0 && result.output.contains("Sent 7"), "\(result.output)")
+    try fleet.join("laptop", to: "phone")
+    #expect(try fleet.lanternly("laptop", "sync").code == 0)
+    let places = try fleet.store("laptop").entries().sorted { $0.entry.text < $1.entry.text }.map(\.entry.place)
+    #expect(places.map { $0?.locality } == Array(repeating: "Berlin", count: 7))
+    #expect(places.compactMap { $0?.latitude } == [0] && places.compactMap { $0?.longitude } == [0])
+  }
+
   @Test func aPlaceOfNothingIsNone() async throws {
     await program.run("import", try journal([entry("A", #""text": "a", "location": {}"#)]))
     #expect(try program.store().entries().map(\.entry.place) == [nil])
