@@ -30,7 +30,7 @@ struct StopSignalTests {
       notes.lastError = SyncNotes.Failure(code: "requestRateLimited", message: "", record: nil, at: .now)
       notes.lastError?.retryAt = Moment.now.after(seconds: 600)
     }
-    let watch = try watch(fleet, saying: "The server asks to wait", log: fleet.folder.path + "/watch.out")
+    let watch = try watch(fleet, saying: "The server asks this device to wait", log: fleet.folder.path + "/watch.out")
     kill(watch.processIdentifier, signal)
     #expect(watch.waited == 0)
     #expect(watch.terminationReason == .exit)

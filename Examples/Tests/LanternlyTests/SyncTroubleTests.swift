@@ -130,18 +130,20 @@ struct SyncTroubleTests {
     for _ in 0..<2 {
       let result = try fleet.lanternly("phone", "sync")
       #expect(result.code == ExitCode.notSynced.rawValue)
-      #expect(result.output.contains(/The server asks to wait until \d\d:\d\d:\d\d; nothing is sent before\./))
+      #expect(
+        result.output.contains(
+          /The server asks this device to wait until \d\d:\d\d:\d\d\. Nothing is sent before then\./))
     }
     let store = try fleet.store("phone")
     #expect(try store.status().pendingSaves == 1)
-    #expect(try fleet.lanternly("phone", "status").output.contains("The server asks to wait until "))
+    #expect(try fleet.lanternly("phone", "status").output.contains("The server asks this device to wait until "))
     #expect(try fleet.lanternly("phone", "status", "--json").output.contains(#""heldUntil" : ""#))
     // A clock that was set back does not make it longer.
     let failure = try #require(try store.notes().lastError)
     #expect(try store.notes().heldUntil(Moment(milliseconds: failure.at.milliseconds - 1)) == nil)
     try store.updateNotes { $0.lastError?.retryAt = failure.at }
     #expect(try fleet.lanternly("phone", "sync").code == 0)
-    #expect(try !fleet.lanternly("phone", "status").output.contains("asks to wait"))
+    #expect(try !fleet.lanternly("phone", "status").output.contains("asks this device to wait"))
   }
 
   @Test func aWatchWaitsAsAnotherProcessWasAsked() throws {
@@ -159,7 +161,7 @@ struct SyncTroubleTests {
     func shows(_ text: String) -> Bool { Awaiting.text(text, in: log) }
     let watch = try fleet.start("lanternly", ["--home", fleet.home("phone"), "watch"], "phone", output: log)
     defer { if watch.isRunning { kill(watch.processIdentifier, SIGKILL) } }
-    #expect(shows("The server asks to wait until"))
+    #expect(shows("The server asks this device to wait until"))
     #expect(try store.status().pendingSaves == 1)
     try hold(0)
     #expect(shows("sent  "))
