@@ -12,6 +12,9 @@ public struct MergedRecord: Sendable {
   public let isSaveNeeded: Bool
   /// The record met conflict after conflict, and the limit of attempts is reached: it stays as merged until it is saved again by hand.
   public let isGivenUp: Bool
+  /// Fields that could not be taken along, by record, because this device lacks what that takes: the file of an asset, or the
+  /// key of an encrypted value. A fork is without them, and the record that was merged has what the server has.
+  public let fieldsLeftOut: [CKRecord.ID: [String]]
   /// What was decided, what was discarded, and what somebody has to answer: note it in a `ConflictJournal`.
   public let outcome: MergeOutcome
 

@@ -62,6 +62,11 @@ import VirgaModel
       merger, ["title": "old", "editedAt": moment(5)], server: ["title": "x", "editedAt": moment(7)], mine: fast,
       serverTime: 2_000_000)
     #expect(last.record.fields == ["title": "fast", "editedAt": moment(2_000_000)])
+    // A save without a conflict is capped before it is sent; what the server has already is not.
+    let sent = record(fast)
+    let capped = merger.capped(sent, at: Timestamp(milliseconds: 2_000_000), fields: ["title", "editedAt"])
+    #expect(capped.fields == ["title": "fast", "editedAt": moment(2_000_000)])
+    #expect(merger.capped(sent, at: Timestamp(milliseconds: 2_000_000), fields: ["title"]) == sent)
   }
 
   @Test func equalDatesFallAlikeOnBothSides() throws {
@@ -123,6 +128,11 @@ import VirgaModel
     long.tag = "3"
     let name = merger.merge(RecordVersions(ancestor: nil, server: long, mine: mine)).forks[0].id.name.rawValue
     #expect(name.count == 255)
+    // Names are measured in UTF-16 units.
+    long.id.name = RecordName(String(repeating: "😀", count: 120))
+    mine.id.name = long.id.name
+    let emoji = merger.merge(RecordVersions(ancestor: nil, server: long, mine: mine)).forks[0].id.name.rawValue
+    #expect(emoji.utf16.count == 255 && emoji.hasPrefix(String(repeating: "😀", count: 111) + "~"))
   }
 
   @Test func aQuestionKeepsBothValuesAndTheServersShows() throws {

@@ -22,15 +22,8 @@ extension AssetStore {
     for asset: AssetValue, renew: (@Sendable () async throws -> String?)? = nil,
     progress: (@Sendable (Int64) -> Void)? = nil
   ) async throws -> URL {
-    let folder = try cacheFolder()
-    let url = folder.appendingPathComponent(asset.fileName)
-    if Self.size(ofFileAt: url.path) == asset.size {
-      // Marks the file as used, for the next cleaning.
-      utimes(url.path, nil)
-      return url
-    }
-    // Of several that ask for the same bytes one finds them, and the others what it has made of them.
-    if await takeSent(asset, to: url.path) || Self.size(ofFileAt: url.path) == asset.size { return url }
+    let url = try cacheFolder().appendingPathComponent(asset.fileName)
+    if await isCached(asset, at: url) { return url }
     guard let source = asset.source else {
       throw CKError(.assetNotAvailable, "The service sent no address for the bytes of an asset.")
     }
@@ -39,6 +32,24 @@ extension AssetStore {
     // Damage is found by the checksum only at the end; what arrived is gone, so this one begins anew.
     if let url = try await perform(download) { return url }
     throw CKError(.assetNotAvailable, "The bytes of an asset did not arrive completely.")
+  }
+
+  /// The file with an asset's bytes, if it is in the cache.
+  func cachedFile(of asset: AssetValue) async -> URL? {
+    guard let url = try? cacheFolder().appendingPathComponent(asset.fileName), await isCached(asset, at: url) else {
+      return nil
+    }
+    return url
+  }
+
+  private func isCached(_ asset: AssetValue, at url: URL) async -> Bool {
+    if Self.size(ofFileAt: url.path) == asset.size {
+      // Marks the file as used, for the next cleaning.
+      utimes(url.path, nil)
+      return true
+    }
+    // Of several that ask for the same bytes one finds them, and the others what it has made of them.
+    return await takeSent(asset, to: url.path) || Self.size(ofFileAt: url.path) == asset.size
   }
 
   /// A name of an asset's own for its file in the cache: what an app moves away or deletes is missed by no other asset

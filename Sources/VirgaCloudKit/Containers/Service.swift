@@ -22,6 +22,7 @@ package final class Service: Sendable {
   package let now: @Sendable () -> Timestamp
   /// Waits that long, or throws when its task is cancelled.
   let pause: @Sendable (Duration) async throws -> Void
+  private let clock = ServiceClock()
   /// The account of the last request, so that the home need not be read for each.
   private let lastAccount = Mutex<AccountID?>(nil)
   private let refusals: AccountRefusals
@@ -151,6 +152,9 @@ package final class Service: Sendable {
 
   private func announceAccountChange() { NotificationCenter.default.post(name: .CKAccountChanged, object: self) }
 
+  /// The service's time, if it has been told. It is never behind the service's clock.
+  package var serviceTime: Timestamp? { clock.time(at: now()) }
+
   // MARK: Calls
 
   /// Performs a call of the protocol.
@@ -175,7 +179,9 @@ package final class Service: Sendable {
       request.headers.append(("X-Virga-Extensions", "1"))
       if let limit = call.largePageLimit { request.headers.append(("X-Virga-Page", String(limit))) }
     }
+    let sent = now()
     let answer = try await authorized(request)
+    clock.note(date: answer[header: "Date"], ofRequestAt: sent)
     do {
       let reply = try Reply(decoding: answer.body, for: call.operation, in: zone)
       return (reply, tokens == nil ? answer[header: "X-Virga-User"].map { UserName($0) } : nil)

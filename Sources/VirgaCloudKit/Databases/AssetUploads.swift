@@ -62,10 +62,17 @@ struct AssetUploads: Sendable {
       }
       for (job, outcome) in zip(part, outcomes) { done[job.number] = try take(outcome, of: job.id) }
     }
-    // A list's assets come in their order, because the jobs do.
-    for job in jobs {
-      guard let asset = done[job.number] else { continue }
-      values[job.id, default: [:]][job.key.field, default: []].append(asset)
+    // The assets of a field come in the order of the jobs, with those between them that need none.
+    var sent = done[...]
+    for draft in drafts where draft.fault == nil {
+      for name in draft.sources.keys.sorted() {
+        values[draft.id, default: [:]][name] = draft.sources[name]?.compactMap { source in
+          switch source {
+          case .file: sent.removeFirst()
+          case .held(let asset): asset
+          }
+        }
+      }
     }
   }
 
@@ -86,6 +93,7 @@ struct AssetUploads: Sendable {
       let record = draft.sent.record
       for name in draft.sources.keys.sorted() {
         for (place, source) in (draft.sources[name] ?? []).enumerated() {
+          guard let source = source.file else { continue }
           let key = FinishedUploads.Key(
             scope: scope, record: record.id, type: record.type, field: name, place: place, file: source.version)
           jobs.append(Job(number: jobs.count, id: draft.id, key: key, source: source))
@@ -101,7 +109,7 @@ struct AssetUploads: Sendable {
     var totals: [CKRecord.ID: Int64] = [:]
     var records: [CKRecord.ID: CKRecord] = [:]
     for draft in drafts where !draft.sources.isEmpty {
-      totals[draft.id] = draft.sources.values.joined().reduce(0) { $0 + $1.size }
+      totals[draft.id] = draft.sources.values.joined().reduce(0) { $0 + ($1.file?.size ?? 0) }
       records[draft.id] = draft.object
     }
     return TransferMeter(totals) { [records] id, done in

@@ -1,3 +1,4 @@
+import Foundation
 import VirgaModel
 package import VirgaWire
 
@@ -61,7 +62,7 @@ extension CKDatabase {
   }
 
   /// The same with the user's own record among those wanted, by the placeholder for their name: it is fetched by its full name,
-  /// and found under both.
+  /// and found under the one, or both, by which it was asked for.
   private func lookUpUser(
     _ ids: ArraySlice<CKRecord.ID>, at index: Int, in zone: ZoneID, _ desiredKeys: [CKRecord.FieldKey]?,
     _ progress: FetchProgress?
@@ -69,7 +70,8 @@ extension CKDatabase {
     let own = CKRecord.ID(RecordID(RecordName(try await nameOfUserRecord().rawValue), in: zone))
     let named = ids.filter { !$0.model.namesUser && $0 != own } + [own]
     let found = try await lookUp(named[...], in: zone, desiredKeys, progress)
-    return found + found.filter { $0.id == own }.map { (ids[index], $0.result) }
+    let wanted = ids.contains(own) ? found : found.filter { $0.id != own }
+    return wanted + found.filter { $0.id == own }.map { (ids[index], $0.result) }
   }
 
   /// Saves a record if nobody has changed it since it was fetched, and brings the object up to date.
@@ -247,15 +249,12 @@ extension CKDatabase {
     var jobs: [Download] = []
     var totals: [CKRecord.ID: Int64] = [:]
     for (index, record) in records.enumerated() {
-      guard let assets = (try? record.result.get())?.state.withLock({ $0.assets }), !assets.isEmpty else { continue }
-      for field in assets.keys.sorted() {
-        for (place, asset) in (assets[field] ?? []).enumerated() {
-          jobs.append(
-            Download(number: jobs.count, index: index, id: record.id, field: field, place: place, asset: asset))
-          // The sizes are the service's word.
-          let (sum, isTooMuch) = totals[record.id, default: 0].addingReportingOverflow(asset.model.size)
-          totals[record.id] = isTooMuch ? .max : sum
-        }
+      guard let object = try? record.result.get() else { continue }
+      for job in Self.downloads(of: object, number: jobs.count, index: index) {
+        jobs.append(job)
+        // The sizes are the service's word.
+        let (sum, isTooMuch) = totals[record.id, default: 0].addingReportingOverflow(job.asset.model.size)
+        totals[record.id] = isTooMuch ? .max : sum
       }
     }
     if jobs.isEmpty { return records }
@@ -268,9 +267,7 @@ extension CKDatabase {
         {
           meter?.note($0, ofAsset: job.number, of: job.id)
         }
-        let zone = job.id.model.zone
-        let owner = "\(self.databaseScope) \(zone.owner) \(zone.name)\n\(job.id.recordName)\n\(job.field) \(job.place)"
-        job.asset.place(at: try await store.file(file, of: asset, ownedBy: owner))
+        try await self.place(file, job)
         meter?.note(asset.size, ofAsset: job.number, of: job.id)
         return nil
       } catch {
@@ -280,6 +277,35 @@ extension CKDatabase {
     var records = records
     for case (let index, let error)? in failures { records[index].result = .failure(error) }
     return records
+  }
+
+  private func place(_ cached: URL, _ job: Download) async throws {
+    let zone = job.id.model.zone
+    let owner = "\(databaseScope) \(zone.owner) \(zone.name)\n\(job.id.recordName)\n\(job.field) \(job.place)"
+    job.asset.place(at: try await assets.file(cached, of: job.asset.model, ownedBy: owner))
+  }
+
+  /// Gives the assets of records that came without them those files that are in the cache.
+  func placeCachedFiles(in records: [CKRecord]) async {
+    for (index, record) in records.enumerated() {
+      for job in Self.downloads(of: record, number: 0, index: index) where job.asset.fileURL == nil {
+        guard let cached = await assets.cachedFile(of: job.asset.model) else { continue }
+        // Without one the asset is as the service sent it.
+        try? await place(cached, job)
+      }
+    }
+  }
+
+  private static func downloads(of record: CKRecord, number: Int, index: Int) -> [Download] {
+    let assets = record.state.withLock { $0.assets }
+    if assets.isEmpty { return [] }
+    return assets.keys.sorted().flatMap { field in
+      (assets[field] ?? []).enumerated().map { (field: field, place: $0, asset: $1) }
+    }.enumerated().map { offset, part in
+      Download(
+        number: number + offset, index: index, id: record.recordID, field: part.field, place: part.place,
+        asset: part.asset)
+    }
   }
 
   /// A new address for the bytes of an asset: addresses expire, and a page of large assets may take longer than that.

@@ -14,8 +14,20 @@ struct RecordDraft: Sendable {
   private let share: ShareChange?
   /// What a save of a share says of those who take part.
   let sharePlan: SharePlan.Save?
-  /// The files to send, by field. They are open: what becomes of their names from now on does not matter.
-  private(set) var sources: [FieldName: [FileSource]] = [:]
+  /// An asset of a field that is sent.
+  enum Source: Sendable {
+    /// It is open: what becomes of its name from now on does not matter.
+    case file(FileSource)
+    /// The service has the bytes, and this device does not any more.
+    case held(AssetValue)
+
+    var file: FileSource? {
+      if case .file(let file) = self { file } else { nil }
+    }
+  }
+
+  /// The assets to send, by field, in order.
+  private(set) var sources: [FieldName: [Source]] = [:]
   /// Why the record cannot be sent at all.
   private(set) var fault: CKError?
 
@@ -50,12 +62,17 @@ struct RecordDraft: Sendable {
   private mutating func openFiles() {
     for name in names {
       guard let assets = sent.assets[name], needsUpload(name) else { continue }
-      var files: [FileSource] = []
+      var files: [Source] = []
       for asset in assets {
         do throws(FileSource.Failure) {
           guard let path = asset.fileURL?.path else { throw .notFound }
-          files.append(try FileSource(path: path))
+          files.append(.file(try FileSource(path: path)))
         } catch {
+          // A record that is there may keep what it has, or had: the service says whether that still counts.
+          if sent.record.tag != nil, asset.isUploaded {
+            files.append(.held(asset.model))
+            continue
+          }
           fault = CKError(.assetFileNotFound, "The file of the asset \(name) does not exist: \(asset).")
           return
         }

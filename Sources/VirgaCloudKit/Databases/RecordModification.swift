@@ -53,9 +53,9 @@ struct RecordModification: Sendable {
     var openFiles = 0
     drafts = records.map { record in
       let draft = RecordDraft(record, policy: savePolicy)
-      for source in draft.sources.values.joined() {
+      for file in draft.sources.values.joined().compactMap(\.file) {
         openFiles += 1
-        if openFiles > Self.openFilesMax { source.release() }
+        if openFiles > Self.openFilesMax { file.release() }
       }
       return draft
     }
@@ -132,7 +132,7 @@ struct RecordModification: Sendable {
       return item.id.model.name
     }
     guard !refused.isEmpty, let seal = database.seal(of: zone) else { return }
-    // If it cannot be said now, whoever was to be taken out gets no later key until the share is saved again.
+    // If it cannot be said now, it is by the next save of the share.
     try? await seal.keyring.takeBack(Set(refused), to: before, in: seal.spot)
   }
 
@@ -244,9 +244,10 @@ struct RecordModification: Sendable {
       results.append(
         Result { try settle(item, result, in: database, assets: uploads.values[item.id] ?? [:]) })
     }
-    let records = items.compactMap(\.draft?.object) + results.flatMap(\.conflictingRecords)
+    let conflicting = results.flatMap(\.conflictingRecords)
     // What cannot be fetched now is missing in a record, and is fetched with the next one that lacks it.
-    _ = try? await database.fetchKeys(for: records)
+    _ = try? await database.fetchKeys(for: items.compactMap(\.draft?.object) + conflicting)
+    await database.placeCachedFiles(in: conflicting)
     return await withServerRecords(results, of: items, in: database)
   }
 
@@ -347,6 +348,7 @@ extension CKError {
     }
     var userInfo = error.userInfo
     userInfo[CKRecordChangedErrorClientRecordKey] = CKRecord(draft.sent)
+    if let time = database.serviceTime { userInfo[Self.serviceTimeKey] = NSNumber(value: time.milliseconds) }
     if let record = failure.serverRecord.flatMap({ try? database.record(from: $0) }) {
       userInfo[CKRecordChangedErrorServerRecordKey] = record
     }

@@ -45,16 +45,17 @@ extension CKRecord {
     }
 
     mutating func set(_ name: FieldName, to object: (any CKRecordValue)?, isEncrypted: Bool) {
+      let converted = object.map { ConvertedValue($0, in: record.id.zone) }
+      set(
+        name, to: converted?.field(isEncrypted: isEncrypted), isEncrypted: isEncrypted, assets: converted?.assets ?? [])
+    }
+
+    /// - Parameter objects: Those of the field's assets, in order.
+    mutating func set(_ name: FieldName, to field: Field?, isEncrypted: Bool, assets objects: [CKAsset]) {
       edits += 1
       changes[name] = Change(edit: edits, isEncrypted: isEncrypted)
-      guard let object else {
-        record.fields[name] = nil
-        assets[name] = nil
-        return
-      }
-      let converted = ConvertedValue(object, in: record.id.zone)
-      record.fields[name] = converted.field(isEncrypted: isEncrypted)
-      assets[name] = converted.assets.isEmpty ? nil : converted.assets
+      record.fields[name] = field
+      assets[name] = objects.isEmpty ? nil : objects
     }
 
     mutating func setParent(_ reference: CKRecordReference?) {

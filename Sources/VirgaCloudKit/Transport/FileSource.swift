@@ -23,7 +23,18 @@ package final class FileSource: @unchecked Sendable {
     /// nil for what is not a plain file.
     init?(_ descriptor: Int32) {
       var status = stat()
-      guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+      guard fstat(descriptor, &status) == 0 else { return nil }
+      self.init(status)
+    }
+
+    init?(path: String) {
+      var status = stat()
+      guard stat(path, &status) == 0 else { return nil }
+      self.init(status)
+    }
+
+    private init?(_ status: stat) {
+      guard status.st_mode & S_IFMT == S_IFREG else { return nil }
       device = UInt64(status.st_dev)
       inode = UInt64(status.st_ino)
       size = Int64(status.st_size)

@@ -59,23 +59,48 @@ public struct ConflictJournal: Hashable, Sendable, Codable {
   /// Puts discarded values back into the record as it is now, as a change to be saved.
   ///
   /// A field that somebody changed since the merge is left alone: undoing must not overwrite what came later.
+  /// - Parameter isPossible: Whether a field can have that value again. One that cannot is left alone, and the entry can then be
+  ///   undone once more.
   /// - Returns: The record and the fields that were left alone; `nil` if there is no such entry, it was undone before, or it is of
   ///   another record.
-  public mutating func undo(_ id: Entry.ID, in record: Record) -> (record: Record, leftAlone: [FieldName])? {
+  public mutating func undo(
+    _ id: Entry.ID, in record: Record, where isPossible: (FieldName, FieldValue) -> Bool = { _, _ in true }
+  ) -> (record: Record, leftAlone: [FieldName])? {
     guard let index = entries.firstIndex(where: { $0.id == id }), !entries[index].isUndone,
       entries[index].record == record.id.name
     else { return nil }
     var record = record
     var leftAlone: [FieldName] = []
+    var isComplete = true
     for discarded in entries[index].decisions.flatMap(\.discarded) {
-      guard areSame(record.fields[discarded.field]?.value, discarded.kept?.fieldValue) else {
-        leftAlone.append(discarded.field)
+      let (name, value) = (discarded.field, discarded.value?.fieldValue)
+      let isParent = name == MergeDecision.parent
+      let current = isParent ? record.parent.map(FieldValue.reference) : record.fields[name]?.value
+      // An earlier attempt put it back.
+      if areSame(current, value) { continue }
+      guard areSame(current, discarded.kept?.fieldValue) else {
+        leftAlone.append(name)
         continue
       }
-      let isEncrypted = record.fields[discarded.field]?.isEncrypted ?? false
-      record.fields[discarded.field] = discarded.value.map { VirgaModel.Field($0.fieldValue, isEncrypted: isEncrypted) }
+      if let value, !isPossible(name, value) {
+        leftAlone.append(name)
+        isComplete = false
+        continue
+      }
+      if isParent {
+        record.parent = value?.asReference
+        continue
+      }
+      let isEncrypted = discarded.isEncrypted ?? record.fields[name]?.isEncrypted ?? false
+      record.fields[name] = value.map { VirgaModel.Field($0, isEncrypted: isEncrypted) }
     }
-    entries[index].isUndone = true
+    entries[index].isUndone = isComplete
     return (record, leftAlone)
+  }
+}
+
+extension FieldValue {
+  fileprivate var asReference: Reference? {
+    if case .reference(let reference) = self { reference } else { nil }
   }
 }

@@ -93,6 +93,11 @@ struct Merge {
     decide(group.rule, group.names, differing)
   }
 
+  /// Whether a field belongs to the encrypted ones, also where one side has removed it.
+  private func isEncrypted(_ name: FieldName) -> Bool {
+    [server.fields, mine.fields, ancestor].lazy.compactMap { $0[name]?.isEncrypted }.first ?? false
+  }
+
   private mutating func take(_ fields: Fields, _ names: [FieldName]) {
     for name in names { merged[name] = fields[name] }
   }
@@ -138,8 +143,7 @@ struct Merge {
   /// Values that the rule cannot merge, such as a counter's texts, go to the default rule.
   private mutating func set(_ name: FieldName, _ result: ValueMerge, by rule: MergeRule) {
     guard case .merged(let value) = result else { return decide(policy.defaultRule, [name], [name]) }
-    let isEncrypted = server.fields[name]?.isEncrypted ?? mine.fields[name]?.isEncrypted ?? false
-    merged[name] = value.map { VirgaModel.Field($0, isEncrypted: isEncrypted) }
+    merged[name] = value.map { VirgaModel.Field($0, isEncrypted: isEncrypted(name)) }
     note(rule.name, [name], taken: .merged, discarded: [])
   }
 
@@ -149,13 +153,15 @@ struct Merge {
     let (winner, loser, other): (Fields, Fields, MergeDecision.Taken) =
       side == .mine ? (mine.fields, server.fields, .server) : (server.fields, mine.fields, .mine)
     take(winner, names)
-    if let date, names.contains(date), let time = self.date(date, of: side) {
+    if let date, names.contains(date), let time = self.date(date, of: side), winner[date]?.value != .timestamp(time) {
       merged[date] = VirgaModel.Field(.timestamp(time), isEncrypted: winner[date]?.isEncrypted ?? false)
     }
     note(
       rule, names, taken: side,
       discarded: differing.map {
-        .init(field: $0, side: other, value: loser[$0].map { StoredValue($0.value) }, kept: nil)
+        .init(
+          field: $0, side: other, value: loser[$0].map { StoredValue($0.value) }, kept: nil,
+          isEncrypted: isEncrypted($0))
       })
   }
 
@@ -195,13 +201,13 @@ struct Merge {
   // MARK: The rest of the record
 
   private mutating func mergeParent() {
-    let name = FieldName("___parent")
+    let name = MergeDecision.parent
     guard mine.parent != ancestorParent, mine.parent != server.parent else { return }
     if server.parent == ancestorParent {
       outcome.record.parent = mine.parent
     } else {
       let lost = MergeDecision.Discarded(
-        field: name, side: .mine, value: mine.parent.map { StoredValue(.reference($0)) }, kept: nil)
+        field: name, side: .mine, value: mine.parent.map { StoredValue(.reference($0)) }, kept: nil, isEncrypted: false)
       note(MergeRule.preferServer.name, [name], taken: .server, discarded: [lost])
     }
   }
@@ -209,19 +215,22 @@ struct Merge {
   private mutating func keepInvariants(_ names: [FieldName]) {
     for part in policy.invariants {
       let isMixture = !isSame(merged, server.fields, names) && !isSame(merged, mine.fields, names)
-      guard isMixture, !part.invariant.holds(MergedFields(fields: merged)) else { continue }
+      let fields = MergedFields(fields: merged, encrypted: Set(names.filter(isEncrypted)))
+      guard isMixture, !part.invariant.holds(fields) else { continue }
       let before = merged
       switch part.remedy {
       case .rule(let rule): restore(rule, names, part.invariant.name)
       case .repair(let name, let repair):
-        var fields = MergedFields(fields: merged)
+        var fields = fields
         repair(&fields)
         merged = fields.fields
         let changed = names.filter { !areSame(before[$0]?.value, merged[$0]?.value) }
         note(
           "\(part.invariant.name): \(name)", changed, taken: .merged,
           discarded: changed.map {
-            .init(field: $0, side: .merged, value: before[$0].map { StoredValue($0.value) }, kept: nil)
+            .init(
+              field: $0, side: .merged, value: before[$0].map { StoredValue($0.value) }, kept: nil,
+              isEncrypted: isEncrypted($0))
           })
       }
     }
@@ -263,7 +272,9 @@ struct Merge {
     for index in outcome.decisions.indices {
       outcome.decisions[index].discarded = outcome.decisions[index].discarded.map { discarded in
         var discarded = discarded
-        discarded.kept = merged[discarded.field].map { StoredValue($0.value) }
+        let isParent = discarded.field == MergeDecision.parent
+        let kept = isParent ? outcome.record.parent.map(FieldValue.reference) : merged[discarded.field]?.value
+        discarded.kept = kept.map { StoredValue($0) }
         return discarded
       }
     }
@@ -280,6 +291,9 @@ struct Merge {
     if !forked.isEmpty { outcome.forks = [fork()] }
   }
 
+  /// A tilde and a digest. Names are measured in UTF-16 units.
+  private static let forkSuffixLength = 33
+
   /// The merged record with my values where they could not be merged. Its name follows from the two versions, so that devices which meet
   /// the same two make one fork, and making it twice makes one.
   private func fork() -> Record {
@@ -290,8 +304,11 @@ struct Merge {
       bytes.append(name.rawValue)
       bytes.append(mine.fields[name]?.value)
     }
-    let suffix = "~" + bytes.digest
-    let name = RecordName(String(server.id.name.rawValue.prefix(Limits.nameLengthMax - suffix.count)) + suffix)
+    var start = server.id.name.rawValue
+    let isLong = start.utf16.count + Self.forkSuffixLength > Limits.nameLengthMax
+    if isLong { bytes.append(start) }
+    while start.utf16.count + Self.forkSuffixLength > Limits.nameLengthMax { start.removeLast() }
+    let name = RecordName("\(start)~\(bytes.digest)")
     var fork = Record(id: RecordID(name, in: server.id.zone), type: server.type, fields: merged)
     for name in forked { fork.fields[name] = mine.fields[name] }
     if let marks = policy.marks { fork.fields[marks] = nil }

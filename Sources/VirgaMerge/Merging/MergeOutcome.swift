@@ -36,7 +36,12 @@ public struct MergeDecision: Hashable, Sendable, Codable {
     public var value: StoredValue?
     /// What the merged record has instead.
     public var kept: StoredValue?
+    /// Whether the value belongs to the encrypted ones; `nil` where an older version noted it.
+    public var isEncrypted: Bool?
   }
+
+  /// What stands for the record's parent among the names of fields.
+  static let parent: FieldName = "___parent"
 
   /// The fields that were decided together.
   public var fields: [FieldName]

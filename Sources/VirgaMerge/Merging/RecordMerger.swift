@@ -24,6 +24,17 @@ public struct RecordMerger: Sendable {
     return record
   }
 
+  /// The record with no date that decides about others after that time: such a date would win for ever.
+  /// - Parameter fields: Those that may be changed: what the server has already stays as it is.
+  public func capped(_ record: Record, at time: Timestamp, fields: Set<FieldName>) -> Record {
+    var record = record
+    for name in policies[record.type].dates where fields.contains(name) {
+      guard case .timestamp(let date)? = record.fields[name]?.value, date > time else { continue }
+      record.fields[name] = VirgaModel.Field(.timestamp(time), isEncrypted: record.fields[name]?.isEncrypted ?? false)
+    }
+    return record
+  }
+
   /// The number for the next write: one more than what the record says of this device.
   public func nextWrite(of record: Record) -> Int64 {
     guard let name = policies[record.type].marks else { return 1 }

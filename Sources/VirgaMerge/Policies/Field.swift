@@ -126,13 +126,15 @@ public struct InvariantPolicy: Sendable {
 /// The values of a record by name, for invariants: `$0["done"] == true && $0["postponedTo"] != nil`.
 public struct MergedFields: Sendable {
   var fields: Fields
+  /// The fields that are encrypted in one of the versions.
+  let encrypted: Set<FieldName>
 
   /// Setting a value keeps whether the field is encrypted.
   public subscript(name: String) -> FieldValue? {
     get { fields[FieldName(name)]?.value }
     set {
       let name = FieldName(name)
-      fields[name] = newValue.map { VirgaModel.Field($0, isEncrypted: fields[name]?.isEncrypted ?? false) }
+      fields[name] = newValue.map { VirgaModel.Field($0, isEncrypted: encrypted.contains(name)) }
     }
   }
 }

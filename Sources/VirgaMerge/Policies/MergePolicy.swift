@@ -61,6 +61,15 @@ public struct MergePolicy: Sendable {
     self.invariants = invariants
   }
 
+  /// The dates by which rules decide, in order.
+  var dates: [FieldName] {
+    let remedies = invariants.compactMap { part -> MergeRule? in
+      if case .rule(let rule) = part.remedy { rule } else { nil }
+    }
+    let rules = fields.map(\.rule) + [wholeRecord?.rule, defaultRule].compactMap(\.self) + remedies
+    return Set(rules.compactMap(\.date)).sorted()
+  }
+
   private static func check(
     _ fields: [FieldPolicy], _ defaultRule: MergeRule, marks: FieldName?, isWhole: Bool
   ) throws(MergePolicyError) {

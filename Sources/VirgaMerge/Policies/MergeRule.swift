@@ -15,7 +15,8 @@ public import VirgaModel
 /// | `ask` | the server's value until somebody answers | yes; nothing is discarded |
 /// | `custom` | what the closure returns | as the closure |
 ///
-/// A rule that names no side gives every device the same value, whatever the order in which their saves arrive.
+/// A rule that names no side gives every device the same value, whatever the order in which their saves arrive; `newest(by:)` as long
+/// as no device's clock is ahead.
 public struct MergeRule: Sendable {
   typealias Resolver = @Sendable (ConflictingValues) -> FieldValue?
 
@@ -42,7 +43,8 @@ public struct MergeRule: Sendable {
   public static let preferMine = MergeRule(kind: .preferMine)
 
   /// The side whose date in that field is later. A date after the moment at which the server took the version counts as that moment,
-  /// and is stored as it, so that a clock that runs fast does not win for ever. A side without a date is the older one; of equal
+  /// and is stored as it, so that a clock that runs fast does not win for ever; it still wins against what came between its date and its
+  /// save. A side without a date is the older one; of equal
   /// dates the value with the greater bytes wins, on every device.
   public static func newest(by field: String) -> MergeRule { MergeRule(kind: .newest(by: FieldName(field))) }
 
@@ -92,6 +94,15 @@ public struct MergeRule: Sendable {
     case .fork: "fork"
     case .ask: "ask"
     case .custom(let name, _): name
+    }
+  }
+
+  /// The field whose date decides, if one does.
+  var date: FieldName? {
+    switch kind {
+    case .newest(let field): field
+    case .text(let other): other.date
+    default: nil
     }
   }
 

@@ -1,4 +1,4 @@
-import VirgaModel
+package import VirgaModel
 
 extension FieldValue {
   /// Whether two values are the same for a merge: texts by their bytes, files by their content, doubles bit for bit.
@@ -48,6 +48,15 @@ func areSame(_ left: FieldValue?, _ right: FieldValue?) -> Bool {
   case (nil, nil): true
   case (let left?, let right?): left.isSame(as: right)
   default: false
+  }
+}
+
+extension Fields {
+  /// The names of the fields that are not the same in both, in order.
+  package func differing(from others: Fields) -> [FieldName] {
+    Set(names).union(others.names).sorted().filter { name in
+      !areSame(self[name]?.value, others[name]?.value) || self[name]?.isEncrypted != others[name]?.isEncrypted
+    }
   }
 }
 

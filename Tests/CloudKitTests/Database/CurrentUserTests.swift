@@ -47,6 +47,14 @@ import VirgaSchema
     #expect(NSPredicate(format: "creatorUserRecordID == %@", me).evaluate(with: copy))
   }
 
+  @Test func ownRecordIsFoundUnderTheNamesThatItWasAskedForBy() async throws {
+    let database = alice.container.publicCloudDatabase
+    let name = try await alice.container.userRecordID()
+    #expect(Set(try await database.records(for: [me]).keys) == [me])
+    #expect(Set(try await database.records(for: [me, name]).keys) == [me, name])
+    #expect(Set(try await database.records(for: [name]).keys) == [name])
+  }
+
   @Test func inThePublicDatabaseOthersRecordsNameTheOther() async throws {
     let database = alice.container.publicCloudDatabase
     _ = try await database.save(note("of alice"))

@@ -37,7 +37,7 @@ enum ConflictsSample {
     do {
       return try await database.save(merger.prepare(record))
     } catch {
-      let merged = try merger.merge(error)
+      let merged = try merger.merge(error, current: record)
       return merged.isSaveNeeded ? try await merger.save(merged.record, in: database) : merged.record
     }
   }
@@ -65,7 +65,7 @@ final class MergingDelegate: CKSyncEngineDelegate, @unchecked Sendable {
     switch event {
     case .sentRecordZoneChanges(let sent):
       for saved in sent.savedRecords { records[saved.recordID] = saved }
-      for merged in merger.merge(sent) {
+      for merged in merger.merge(sent, current: { self.records[$0] }) {
         keep(merged)
         engine.state.add(pendingRecordZoneChanges: merged.pendingChanges)
       }

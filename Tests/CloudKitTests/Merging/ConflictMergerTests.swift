@@ -114,10 +114,10 @@ struct ConflictMergerTests {
       let mine = try #require(record.copy() as? CKRecord)
       mine["title"] = "mine"
       let error = await #expect(throws: CKError.self) { try await phone.database.save(mine) }
-      let merged = try merger.merge(try #require(error))
+      let merged = try merger.merge(try #require(error), current: mine)
       #expect(merged.isGivenUp == (attempt == 3) && merged.isSaveNeeded == (attempt < 3))
     }
-    #expect(throws: CKError.self) { try merger.merge(CKError(.networkFailure)) }
+    #expect(throws: CKError.self) { try merger.merge(CKError(.networkFailure), current: record) }
   }
 
   @Test func assetsAndEncryptedValuesAreMergedToo() async throws {
