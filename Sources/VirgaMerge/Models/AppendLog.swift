@@ -36,21 +36,28 @@ public struct AppendLog: Sendable {
 
   /// Replaces a device's own entries by one summary. Save it first, then delete: a crash in between changes no total.
   ///
-  /// A device does that for itself alone. Nobody else knows whether it holds entries that it has not sent.
+  /// A device does that for itself alone. Nobody else knows whether it holds entries that it has not sent. An entry that was
+  /// not sent yet ends what is summed up: those behind it wait until it is there.
   /// - Parameter records: All records of the log that this device knows, sent ones only.
+  /// - Returns: `nil` if there are fewer than two entries to sum up.
   public func compaction(
     of log: String, device: String, in zone: ZoneID, records: some Sequence<Record>
   ) -> (save: Record, delete: [RecordID])? {
     let own = of(log, records).filter { $0.device == device }
     let before = own.first(where: \.isSummary)
-    let entries = own.filter { !$0.isSummary && $0.number > (before?.number ?? 0) }
-    guard let last = entries.map(\.number).max(), entries.count > 1 else { return nil }
-    let sum = entries.map(\.amount).reduce(before?.amount ?? 0, &+)
+    let entries = Dictionary(own.filter { !$0.isSummary }.map { ($0.number, $0) }) { first, _ in first }
+    let start = before?.number ?? 0
+    var (last, sum) = (start, before?.amount ?? 0)
+    while let entry = entries[last + 1] {
+      last += 1
+      sum = sum &+ entry.amount
+    }
+    guard last > start + 1 else { return nil }
     var summary = before ?? record("summary", 0, 0, log, device, zone)
     summary.fields[Self.amount] = VirgaModel.Field(.int64(sum))
     summary.fields[Self.number] = VirgaModel.Field(.int64(last))
     summary.fields[Self.summary] = VirgaModel.Field(.int64(1))
-    return (summary, own.filter { !$0.isSummary }.map(\.id).sorted())
+    return (summary, own.filter { !$0.isSummary && $0.number <= last }.map(\.id).sorted())
   }
 
   private func record(

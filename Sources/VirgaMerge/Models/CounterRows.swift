@@ -6,7 +6,7 @@ public import VirgaModel
 public struct CounterRows: Sendable {
   /// The type of the records that the rows are.
   public let type: RecordType
-  /// The fields: which counter, whose row, how much, and whether the device will write no more.
+  /// The field that says which counter the row belongs to.
   public static let counter: FieldName = "counter"
   /// The field that says whose row it is.
   public static let device: FieldName = "device"
@@ -14,6 +14,8 @@ public struct CounterRows: Sendable {
   public static let total: FieldName = "total"
   /// The field that is 1 once the device will write no more.
   public static let closed: FieldName = "closed"
+  /// The field that is 1 once another row has the total.
+  public static let folded: FieldName = "folded"
 
   /// Makes a model over records of that type.
   public init(type: String) { self.type = RecordType(type) }
@@ -37,17 +39,29 @@ public struct CounterRows: Sendable {
       .reduce(0) { $0 &+ Self.number($1) }
   }
 
-  /// Folds rows whose devices closed them into one, to be sent as one atomic batch that checks change tags: two devices that fold at
-  /// once cannot both succeed. Rows that are open stay, since their device may be offline and about to add.
+  /// Folds rows whose devices closed them into one. Rows that are open stay, since their device may be offline and about to add.
+  ///
+  /// Save the rows as one atomic batch that checks change tags. Of two devices that fold a row at once, only one succeeds, since
+  /// both save that row. A row that was folded has a total of 0 and a mark, and never gets a total again, so it can be deleted
+  /// at any time, with or without its tag.
   /// - Parameter rows: All rows of the counter, with their tags.
-  /// - Returns: The row to save and those to delete; `nil` if there are fewer than two to fold.
-  public func compaction(of counter: String, rows: some Sequence<Record>) -> (save: Record, delete: [RecordID])? {
+  /// - Returns: The rows to save, and those to delete that were folded before; `nil` if there is nothing to do.
+  public func compaction(
+    of counter: String, rows: some Sequence<Record>
+  ) -> (save: [Record], delete: [RecordID])? {
     let closed = rows.filter {
-      $0.fields[Self.counter]?.value == .string(counter) && $0.fields[Self.closed]?.value == .int64(1)
+      $0.type == type && $0.fields[Self.counter]?.value == .string(counter)
+        && $0.fields[Self.closed]?.value == .int64(1)
     }.sorted { $0.id < $1.id }
-    guard var first = closed.first, closed.count > 1 else { return nil }
-    first.fields[Self.total] = VirgaModel.Field(.int64(closed.reduce(0) { $0 &+ Self.number($1) }))
-    return (first, closed.dropFirst().map(\.id))
+    let folded = closed.filter { $0.fields[Self.folded]?.value == .int64(1) }.map(\.id)
+    var saved = closed.filter { $0.fields[Self.folded]?.value != .int64(1) }
+    if saved.count < 2 { return folded.isEmpty ? nil : ([], folded) }
+    let sum = saved.reduce(0) { $0 &+ Self.number($1) }
+    for index in saved.indices {
+      saved[index].fields[Self.total] = VirgaModel.Field(.int64(index == 0 ? sum : 0))
+      if index > 0 { saved[index].fields[Self.folded] = VirgaModel.Field(.int64(1)) }
+    }
+    return (saved, folded)
   }
 
   private static func number(_ row: Record) -> Int64 {
