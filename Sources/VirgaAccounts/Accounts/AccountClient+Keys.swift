@@ -35,14 +35,27 @@ extension AccountClient {
   package nonisolated func knownRoster(
     of place: ZonePlace, account: AccountID, keys: [AccountKey]
   ) throws -> ZoneRoster {
-    let texts = try homeFiles { home throws(SecureFileError) in try home.rosterTexts(of: place, account: account) }
-    return ZoneRoster(texts: texts, of: place, keys: keys)
+    let stored = try homeFiles { home throws(SecureFileError) in try home.roster(of: place, account: account) }
+    return ZoneRoster(stored, of: place, keys: keys)
   }
 
-  /// Keeps a zone's roster for later starts; nil for a zone that is gone.
-  package nonisolated func remember(_ roster: ZoneRoster?, of place: ZonePlace, account: AccountID) throws {
+  /// Whether this device has read a zone's roster.
+  package nonisolated func hasRoster(of place: ZonePlace, account: AccountID) throws -> Bool {
+    try homeFiles { home throws(SecureFileError) in try !home.roster(of: place, account: account).texts.isEmpty }
+  }
+
+  /// Keeps a zone's roster for later starts.
+  package nonisolated func remember(_ roster: ZoneRoster, of place: ZonePlace, account: AccountID) throws {
     try homeFiles { home throws(SecureFileError) in
-      try home.rememberRoster(roster?.texts ?? [], of: place, account: account)
+      try home.rememberRoster(roster.stored, of: place, account: account)
+    }
+  }
+
+  /// Keeps of the roster of a zone that is gone no more than what it takes to know it again.
+  package nonisolated func endRoster(of place: ZonePlace, account: AccountID) throws {
+    try homeFiles { home throws(SecureFileError) in
+      let stored = try home.roster(of: place, account: account)
+      if !stored.isEmpty { try home.rememberRoster(stored.over, of: place, account: account) }
     }
   }
 
@@ -107,7 +120,8 @@ extension AccountClient {
     if isLeaving { return }
     let waiting = try homeFiles { home throws(SecureFileError) in try home.successors(of: known.account) }
     if waiting.isEmpty { return }
-    let taken = waiting.filter(AccountKeyLog(items).hasTaken)
+    let held = try homeFiles { home throws(SecureFileError) in try home.accountKeys(of: known.account).keys }
+    let taken = AccountKeyLog(items).successors(of: held.last, among: waiting)
     if taken.isEmpty { return }
     try homeFiles { home throws(SecureFileError) in
       try home.takeUpSuccessors(taken, of: known.account, device: known.device)

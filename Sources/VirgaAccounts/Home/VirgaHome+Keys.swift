@@ -138,8 +138,11 @@ extension VirgaHome {
     }
   }
 
+  /// Those that were made before count no more either: they were to come after a key that has been replaced.
   private func dropSuccessors(_ keys: [AccountKey], of account: AccountID, device: DeviceID) throws(SecureFileError) {
-    let rest = try successors(of: account).filter { !keys.contains($0) }
+    let all = try successors(of: account)
+    guard let last = all.lastIndex(where: keys.contains) else { return }
+    let rest = Array(all[(last + 1)...])
     if rest.isEmpty {
       unlink(successorFile(of: account).path)
     } else {

@@ -8,25 +8,33 @@ extension VirgaHome {
     var account: AccountID
     /// In order.
     var texts: [String]
+    var life: ZoneRoster.Life?
+    var former: [String]?
   }
 
   /// What the device has read of who takes part in a zone's shares: a server that shows less later is not believed.
-  func rosterTexts(of place: ZonePlace, account: AccountID) throws(SecureFileError) -> [String] {
-    guard let stored: RosterFile = try decoded(rosterFile(of: place, account)), stored.account == account else {
-      return []
+  func roster(of place: ZonePlace, account: AccountID) throws(SecureFileError) -> ZoneRoster.Stored {
+    guard let file: RosterFile = try decoded(rosterFile(of: place, account)), file.account == account else {
+      return ZoneRoster.Stored()
     }
-    return stored.texts
+    return ZoneRoster.Stored(texts: file.texts, life: file.life, former: file.former)
   }
 
-  /// Keeps what was read. What is too much for a file is not kept; the server is then believed after a start.
-  func rememberRoster(_ texts: [String], of place: ZonePlace, account: AccountID) throws(SecureFileError) {
+  /// Keeps what was read. Texts that are too long for a file are not kept; after a start the server is then believed as far as
+  /// they are of the same life.
+  func rememberRoster(
+    _ stored: ZoneRoster.Stored, of place: ZonePlace, account: AccountID
+  ) throws(SecureFileError) {
     let file = rosterFile(of: place, account)
-    guard !texts.isEmpty, texts.reduce(0, { $0 + $1.utf8.count + 8 }) < Self.rosterBytesMax else {
+    if stored.isEmpty {
       unlink(file.path)
       return
     }
+    let isShort = stored.texts.reduce(0) { $0 + $1.utf8.count + 8 } < Self.rosterBytesMax
     try withLock { () throws(SecureFileError) in
-      try write(RosterFile(account: account, texts: texts), to: file)
+      try write(
+        RosterFile(
+          account: account, texts: isShort ? stored.texts : [], life: stored.life, former: stored.former), to: file)
     }
   }
 

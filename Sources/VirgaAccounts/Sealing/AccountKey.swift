@@ -167,9 +167,20 @@ struct AccountKeyLog: Sendable {
     return line
   }
 
-  /// Whether a key that this device made has replaced another one. Only who has it can have written that.
-  func hasTaken(_ key: AccountKey) -> Bool {
-    successions.contains { $0.link.key == key.id && Self.openPrevious($0.link, by: key, id: $0.old) != nil }
+  /// The keys that came after one, each after the one before, of those that this device made. Only who has a key can have written
+  /// what it came after. One that came after an older key counts no more: another one has taken its place since.
+  func successors(of key: AccountKey?, among made: [AccountKey]) -> [AccountKey] {
+    let next = Dictionary(successions.map { ($0.old, $0.link) }) { first, _ in first }
+    var line: [AccountKey] = []
+    var last = key
+    while let here = last, let link = next[here.id],
+      let new = made.first(where: { $0.id == link.key && !line.contains($0) }),
+      Self.openPrevious(link, by: new, id: here.id) != nil
+    {
+      line.append(new)
+      last = new
+    }
+    return line
   }
 
   private var successions: [(old: KeyID, link: Succession)] {

@@ -97,7 +97,11 @@ struct RecordModification: Sendable {
     }
     if isAtomic, outcomes.contains(where: { $0 != nil }) { return Self.failing(items, outcomes) }
     let noted = try await noteShares(items, in: zone, of: database, outcomes)
-    let results = try await send(items, in: zone, of: database, uploads, outcomes, progress)
+    let results: [(Item, Result<Void, any Error>)]
+    do { results = try await send(items, in: zone, of: database, uploads, outcomes, progress) } catch {
+      if let noted { await takeBack(noted, items.map { ($0, .failure(error)) }, in: zone, of: database) }
+      throw error
+    }
     if let noted {
       await takeBack(noted, results, in: zone, of: database)
       await renewSecrets(noted, results, in: zone, of: database)
@@ -123,12 +127,13 @@ struct RecordModification: Sendable {
     return try await seal.keyring.note(plan, in: seal.spot)
   }
 
-  /// What was refused has not changed who takes part.
+  /// What was refused has not changed who takes part. Where it is not known whether the service has done it, the next save of
+  /// the share finds out.
   private func takeBack(
     _ before: ZoneRoster, _ results: [(Item, Result<Void, any Error>)], in zone: ZoneID, of database: CKDatabase
   ) async {
     let refused = results.compactMap { item, result -> RecordName? in
-      guard case .failure = result, item.draft?.isShare ?? true else { return nil }
+      guard case .failure(let error) = result, !error.mayHaveBeenDone, item.draft?.isShare ?? true else { return nil }
       return item.id.model.name
     }
     guard !refused.isEmpty, let seal = database.seal(of: zone) else { return }
@@ -326,6 +331,16 @@ struct RecordModification: Sendable {
 
     var draft: RecordDraft? {
       if case .save(let draft) = self { draft } else { nil }
+    }
+  }
+}
+
+extension Error {
+  /// Whether the service may have done what failed.
+  fileprivate var mayHaveBeenDone: Bool {
+    switch (self as? CKError)?.code {
+    case .serverResponseLost, .operationCancelled, .networkFailure, .internalError, nil: true
+    default: false
     }
   }
 }

@@ -9,12 +9,15 @@ struct SharePlan: Sendable {
   struct Save: Sendable {
     var name: RecordName
     var root: RecordName?
-    var isNew: Bool
+    /// The version that is saved over; nil for a share that begins.
+    var tag: ChangeTag?
     var isOpen: Bool
     /// Those who take part besides the owner, as the share has them.
     var users: Set<UserName>
     /// Those among them whom the app put there, and not the server.
     var invited: Set<UserName>
+
+    var isNew: Bool { tag == nil }
   }
 
   var saves: [Save] = []
@@ -32,22 +35,24 @@ extension Keyring {
     guard spot.owner == nil, !plan.isEmpty else { return nil }
     return try await translating {
       // Without keys there are no secrets to hand on.
-      if plan.saves.isEmpty, try !accounts.holdsKeys() { return nil }
+      if plan.saves.isEmpty {
+        guard try accounts.holdsKeys(), try mayEndShare(plan.deletions, in: spot) else { return nil }
+      }
       var before: ZoneRoster?
       for save in plan.saves {
-        let round = Hex.encode(SystemRandom.bytes(16))
-        let old = try await changeRoster(of: spot) { roster, key in
-          let known = roster.shares[save.name]?.users ?? []
-          let users = save.users.intersection(save.isNew ? save.users : known.union(save.invited))
+        let old = try await changeRoster(of: spot) { roster, pen in
+          // A share that the roster never had is from a version before, or from elsewhere: once, those count whom it shows.
+          let known = save.isNew ? nil : roster.participants(of: save.name, at: save.tag)
+          let users = known.map { save.users.intersection($0.union(save.invited)) } ?? save.users
           return roster.entries(
-            for: ZoneRoster.Share(root: save.root, isOpen: save.isOpen, users: users), named: save.name,
-            isNew: save.isNew, round: round, of: spot.place, key: key)
+            for: ZoneRoster.Share(root: save.root, isOpen: save.isOpen, users: users), named: save.name, at: save.tag,
+            by: pen)
         }
         before = before ?? old
       }
       if !plan.deletions.isEmpty {
-        let old = try await changeRoster(of: spot) { roster, key in
-          roster.entries(forDeleting: plan.deletions, of: spot.place, key: key)
+        let old = try await changeRoster(of: spot) { roster, pen in
+          roster.entries(forDeleting: plan.deletions, by: pen)
         }
         before = before ?? old
       }
@@ -59,11 +64,10 @@ extension Keyring {
   /// one of before is over.
   func renew(_ save: SharePlan.Save, in spot: Spot) async throws {
     try await translating {
-      let round = Hex.encode(SystemRandom.bytes(16))
-      _ = try await changeRoster(of: spot) { roster, key in
+      _ = try await changeRoster(of: spot) { roster, pen in
         roster.entries(
-          renewing: ZoneRoster.Share(root: save.root, isOpen: save.isOpen, users: save.users), named: save.name,
-          round: round, of: spot.place, key: key)
+          renewing: ZoneRoster.Share(root: save.root, isOpen: save.isOpen, users: save.users), named: save.name, by: pen
+        )
       }
       _ = try await roster(of: spot)
     }
@@ -72,10 +76,10 @@ extension Keyring {
   /// Takes back what was noted of shares that stay as they were, because their request was refused.
   func takeBack(_ names: Set<RecordName>, to before: ZoneRoster, in spot: Spot) async throws {
     try await translating {
-      _ = try await changeRoster(of: spot) { roster, key in
+      _ = try await changeRoster(of: spot) { roster, pen in
         // A share that was noted as over is named by its root as well.
         let roots = before.shares.filter { _, share in share.root.map(names.contains) ?? false }.keys
-        return roster.entries(restoring: before, names.union(roots), of: spot.place, key: key)
+        return roster.entries(restoring: before, names.union(roots), by: pen)
       }
     }
   }
@@ -83,14 +87,15 @@ extension Keyring {
   /// Adds to a zone's roster. Another device may do so at the same moment; then it is looked at once more.
   /// - Returns: The roster of before; `nil` if this device does not have the account's key, or the zone has no list.
   private func changeRoster(
-    of spot: Spot, _ entries: (ZoneRoster, AccountKey) -> [KeyMessages.Item]
+    of spot: Spot, _ entries: (ZoneRoster, ZoneRoster.Pen) -> [KeyMessages.Item]
   ) async throws -> ZoneRoster? {
+    let unique = Hex.encode(SystemRandom.bytes(16))
     for _ in 0..<Self.rosterAttemptsMax {
       let account = try await accountKeys(makingFirst: true)
       guard let current = account.keychain.current else { return nil }
       do {
         let roster = try await roster(of: spot)
-        let items = entries(roster, current)
+        let items = entries(roster, ZoneRoster.Pen(place: spot.place, key: current, unique: unique, now: now()))
         if items.isEmpty { return roster }
         let found = try await accounts.keyItems(of: spot.message, adding: items, as: account.account)
         forgetFreshness(of: spot)

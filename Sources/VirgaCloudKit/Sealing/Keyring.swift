@@ -41,6 +41,8 @@ final class Keyring: Sendable {
     var owner: AccountID?
     var account: (keys: AccountKeys, loaded: Timestamp)?
     var zones: [Spot: Zone] = [:]
+    /// The shares of the user's own zones that came with records.
+    var sharesMet: [Spot: Set<RecordName>] = [:]
   }
 
   /// How long what was fetched counts as fresh. A device that was removed can read what others write for as long.
@@ -55,7 +57,7 @@ final class Keyring: Sendable {
   private static let itemsPerRequestMax = 100
 
   let accounts: AccountClient
-  private let now: @Sendable () -> Timestamp
+  let now: @Sendable () -> Timestamp
   private let memory = Mutex(Memory())
 
   init(accounts: AccountClient, now: @escaping @Sendable () -> Timestamp) {
@@ -243,7 +245,24 @@ final class Keyring: Sendable {
     memory.withLock { $0.zones[spot] = nil }
     // If the file cannot be removed, the zone that takes its name is told by what lies in its list.
     guard let account = try? accounts.knownAccount()?.account else { return }
-    try? accounts.remember(nil, of: spot.place, account: account)
+    try? accounts.endRoster(of: spot.place, account: account)
+  }
+
+  /// Notes that a share came with the records of a zone: perhaps another device has made it.
+  func meetShare(_ name: RecordName, in spot: Spot) {
+    if spot.owner == nil { _ = memory.withLock { $0.sharesMet[spot, default: []].insert(name) } }
+  }
+
+  /// Whether a share may end with these records, as far as this device has heard of shares of the zone.
+  func mayEndShare(_ names: Set<RecordName>, in spot: Spot) throws -> Bool {
+    let (met, read, keys) = memory.withLock { memory in
+      (memory.sharesMet[spot] ?? [], memory.zones[spot]?.roster, memory.account?.keys.keychain.keys)
+    }
+    guard let account = try accounts.knownAccount()?.account else { return false }
+    // What is there cannot be read before the account's keys are known.
+    if read == nil, keys == nil, try accounts.hasRoster(of: spot.place, account: account) { return true }
+    let roster = try read ?? accounts.knownRoster(of: spot.place, account: account, keys: keys ?? [])
+    return !roster.shares(endingWith: names).isEmpty || met.contains { names.contains($0) || roster.shares[$0] == nil }
   }
 
   /// A zone's key from its list, with the account's key under which it lay.

@@ -186,7 +186,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
       let users = terms.participants.map(\.model).filter { $0.role != .owner && $0.acceptanceStatus != .removed }
         .compactMap(\.identity.user)
       return SharePlan.Save(
-        name: name, root: terms.root, isNew: tag == nil, isOpen: terms.publicPermission != .none, users: Set(users),
+        name: name, root: terms.root, tag: tag, isOpen: terms.publicPermission != .none, users: Set(users),
         invited: terms.invited)
     }
   }
@@ -326,7 +326,10 @@ extension CKDatabase {
     let details = record.shareDetails ?? ShareDetails(participants: [])
     let share = CKShare(
       state, CKShare.Terms(details, root: record.share?.recordName, url: shareURL(record.shortGUID)))
-    if let seal { share.completeURL(with: seal.keyring.secret(of: seal.spot)) }
+    if let seal {
+      seal.keyring.meetShare(record.id.name, in: seal.spot)
+      share.completeURL(with: seal.keyring.secret(of: seal.spot))
+    }
     return share
   }
 

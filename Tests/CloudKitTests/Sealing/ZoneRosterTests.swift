@@ -140,6 +140,68 @@ import VirgaWire
     #expect(try await textForBob("root") == "second")
   }
 
+  enum Loss: CaseIterable { case shareDeleted, takenOut }
+
+  /// A request that is lost after it was noted: the server says so by and by, or the next save of the share finds out.
+  @Test(arguments: Loss.allCases, [true, false])
+  func whoStaysBecauseARequestWasLostIsHandedTheNextKey(loss: Loss, isNetworkBack: Bool) async throws {
+    let share = try await share()
+    let network = phone.network
+    network.before { request in
+      if request.url.contains("records/modify") { network.cut() } else if isNetworkBack { network.heal() }
+    }
+    let error = await #expect(throws: CKError.self) {
+      switch loss {
+      case .shareDeleted: _ = try await phone.database.deleteRecord(withID: share.recordID)
+      case .takenOut:
+        let changed = try #require(share.copy() as? CKShare)
+        changed.removeParticipant(try #require(changed.participants.first { $0.role == .privateUser }))
+        _ = try await phone.database.save(changed)
+      }
+    }
+    #expect(error?.code == .networkUnavailable)
+    network.before(nil)
+    network.heal()
+    if !isNetworkBack {
+      let found = try #require(try await phone.database.record(for: share.recordID) as? CKShare)
+      found[CKShare.SystemFieldKey.title] = "Our diary"
+      _ = try await phone.database.save(found)
+    }
+    try await replaceTheKey()
+    #expect(try await textForBob("root") == "second")
+  }
+
+  /// A share that no roster has, as one of a version before: the first save by an app puts down whom it shows.
+  @Test func whoTakesPartInAShareOfBeforeIsHandedTheNextKeyOnceItIsSaved() async throws {
+    let guest = try await phone.container.shareParticipant(forUserRecordID: try await bob.container.userRecordID())
+    guest.permission = .readWrite
+    var change = RecordChange(name: .zoneShare, type: .share)
+    change.shareChange = ShareChange(publicPermission: SharePermission.none, participants: [guest.model])
+    _ = try await phone.modify(change, .create, in: zone)
+    let id = CKRecord.ID(recordName: CKRecordNameZoneWideShare, zoneID: zone.zoneID)
+    let share = try #require(try await phone.database.record(for: id) as? CKShare)
+    _ = try await bob.container.accept(try await bob.container.shareMetadata(for: try #require(share.url)))
+    #expect(try await textForBob("root") == "first")
+    #expect(try await !items().contains { $0.name.hasPrefix("roster/") })
+    let found = try #require(try await phone.database.record(for: id) as? CKShare)
+    found[CKShare.SystemFieldKey.title] = "Our diary"
+    _ = try await phone.database.save(found)
+    try await replaceTheKey()
+    #expect(try await textForBob("root") == "second")
+  }
+
+  /// Deleting records of a zone without shares asks for no keys.
+  @Test func deletionWhereNothingIsSharedIsOneRequest() async throws {
+    let device = phone.restarted()
+    _ = try await device.database.deleteRecord(withID: CKRecord.ID(recordName: "nothing", zoneID: zone.zoneID))
+    #expect(device.network.count("/virga/1/keys") == 0)
+    let share = try await share()
+    // Another device has made it, and this one has met it.
+    _ = try await device.database.record(for: share.recordID)
+    _ = try await device.database.deleteRecord(withID: root.recordID)
+    #expect(try await items().filter { $0.name.hasPrefix("roster/") }.count == 2)
+  }
+
   /// Whom somebody else has put into the share is not whom the owner's app invited, though the app saves it again.
   @Test func whomTheServerNamesIsHandedNoLaterKey() async throws {
     let share = try await share()
@@ -268,11 +330,15 @@ import VirgaWire
 
   private static func entries(
     _ roster: ZoneRoster, _ users: Set<UserName>, _ key: AccountKey, isNew: Bool = false, isOpen: Bool = false,
-    name: RecordName = "Share-1", root: RecordName? = "root"
+    name: RecordName = "Share-1", root: RecordName? = "root", tag: ChangeTag = "1", pen: ZoneRoster.Pen? = nil
   ) -> [KeyMessages.Item] {
     roster.entries(
-      for: ZoneRoster.Share(root: root, isOpen: isOpen, users: users), named: name, isNew: isNew,
-      round: "round \(roster.rounds.count)", of: zonePlace, key: key)
+      for: ZoneRoster.Share(root: root, isOpen: isOpen, users: users), named: name, at: isNew ? nil : tag,
+      by: pen ?? Self.pen(key, "round \(roster.rounds.count)"))
+  }
+
+  private static func pen(_ key: AccountKey, _ unique: String, at second: Int64 = 0) -> ZoneRoster.Pen {
+    ZoneRoster.Pen(place: zonePlace, key: key, unique: unique, now: Timestamp(milliseconds: second * 1_000))
   }
 
   @Test func rosterIsReadAsItWasWritten() {
@@ -288,9 +354,9 @@ import VirgaWire
     items += Self.entries(roster, [], key, isNew: true, isOpen: true, name: "Share-2", root: "a")
     roster = Self.roster(items, key)
     #expect(roster.admits("_dave") && roster.rounds.count == 2, "somebody was out")
-    items += roster.entries(forDeleting: ["a", "Share-1"], of: Self.zonePlace, key: key)
+    items += roster.entries(forDeleting: ["a", "Share-1"], by: Self.pen(key, ""))
     roster = Self.roster(items, key)
-    #expect(roster.shares.isEmpty && !roster.admits("_carol") && items.count == 5)
+    #expect(roster.shares.isEmpty && !roster.admits("_carol") && items.count == 4, "both in one text")
   }
 
   @Test func rosterOfSomebodyElseOrWithAGapDoesNotCount() {
@@ -320,12 +386,92 @@ import VirgaWire
     }
   }
 
-  @Test func rosterOfAZoneThatWasMadeAgainBeginsAnew() {
+  @Test func rosterOfAZoneThatWasMadeAgainBeginsAnewAndTheOldOneIsOver() {
     let key = AccountKey.random()
-    let known = Self.roster(Self.entries(ZoneRoster(), ["_bob"], key, isNew: true), key)
-    let items = Self.entries(ZoneRoster(), ["_carol"], key, isNew: true)
-    let roster = Self.roster(items, key, known: known)
-    #expect(roster.admits("_carol") && !roster.admits("_bob") && roster.missing(in: items).isEmpty)
+    let old = Self.entries(ZoneRoster(), ["_bob"], key, isNew: true, pen: Self.pen(key, "old", at: 10_000))
+    let known = Self.roster(old, key)
+    // By a device that knew the zone of before, whose clock is behind, and by one that did not.
+    var gone = ZoneRoster(known.stored.over, of: Self.zonePlace, keys: [key])
+    #expect(gone.shares.isEmpty && gone.missing(in: []).isEmpty)
+    for (maker, second) in [(gone, Int64(0)), (ZoneRoster(), 20_000)] {
+      let items = Self.entries(maker, ["_carol"], key, isNew: true, pen: Self.pen(key, "new", at: second))
+      let roster = Self.roster(items, key, known: known)
+      #expect(roster.admits("_carol") && !roster.admits("_bob") && roster.missing(in: items).isEmpty)
+      // Neither a device that has read both, nor one that has read the new one alone, takes the old one in its place, after a
+      // start too. Nor does it put what it has into the old one's list.
+      for reader in [roster, Self.roster(items, key)] {
+        for reader in [reader, ZoneRoster(reader.stored, of: Self.zonePlace, keys: [key])] {
+          #expect(Self.roster(old, key, known: reader) == reader && reader.admits("_carol"))
+          #expect(reader.missing(in: old).isEmpty)
+        }
+      }
+    }
+    // A device that has deleted the zone does not take the old one either.
+    gone = Self.roster(old, key, known: gone)
+    #expect(!gone.admits("_bob"))
+  }
+
+  /// Of two devices that begin a roster at the same moment one is not kept. A server may have kept its text all the same.
+  @Test func rosterThatWasNotKeptIsNoLaterOne() {
+    let key = AccountKey.random()
+    let first = Self.entries(ZoneRoster(), ["_carol"], key, isNew: true, pen: Self.pen(key, "first", at: 0))
+    let other = Self.entries(ZoneRoster(), ["_bob"], key, isNew: true, pen: Self.pen(key, "other", at: 30))
+    let known = Self.roster(first, key)
+    #expect(Self.roster(other, key, known: known) == known)
+    // What follows in another life does not count in this one.
+    let next = Self.entries(Self.roster(other, key), ["_bob", "_mallory"], key)
+    #expect(Self.roster(first + next, key) == known)
+  }
+
+  /// Lists of versions before have no lives.
+  @Test func rosterOfAVersionBeforeGoesOn() throws {
+    let key = AccountKey.random()
+    func item(_ number: Int, _ json: String) -> KeyMessages.Item {
+      let context = SignedText.text("virga roster 1", Self.zonePlace.parts + ["\(number)"])
+      return KeyMessages.Item(
+        "roster/\(number)", "\(key.id).\(Base64.encode(key.wrapping.seal(Array(json.utf8), for: context)))")
+    }
+    var old = [
+      item(1, #"{"isOpen":false,"name":"Share-1","root":"root","round":"r","users":["_bob"]}"#),
+      item(2, #"{"isOpen":false,"name":"Share-1","root":"root","users":["_bob","_carol"]}"#),
+    ]
+    let known = Self.roster(old, key)
+    #expect(known.admits("_carol") && known.rounds == ["r"])
+    old += Self.entries(known, ["_carol"], key)
+    let roster = Self.roster(old, key)
+    #expect(roster.admits("_carol") && !roster.admits("_bob"))
+    // Another one takes its place, and is not replaced by it again.
+    let new = Self.entries(ZoneRoster(), ["_dave"], key, isNew: true)
+    let later = Self.roster(new, key, known: roster)
+    #expect(later.admits("_dave") && Self.roster(old, key, known: later) == later)
+    #expect(Self.roster(old, key, known: Self.roster(new, key)).admits("_dave"), "one with a time is the later")
+  }
+
+  /// A share that takes another one's place is one text with that one's end: of two texts one might be kept alone.
+  @Test func shareInPlaceOfAnotherIsOneText() {
+    let key = AccountKey.random()
+    var items = Self.entries(ZoneRoster(), ["_bob"], key, isNew: true)
+    items += Self.entries(Self.roster(items, key), ["_carol"], key, isNew: true, name: "Share-2")
+    let roster = Self.roster(items, key)
+    #expect(items.count == 2 && roster.shares.keys.sorted() == ["Share-2"] && roster.rounds.count == 2)
+    #expect(!roster.admits("_bob"))
+  }
+
+  /// What was noted and not done: the version of the share is the one of then.
+  @Test func whoWasToBeTakenOutIsInAsLongAsTheShareIsTheSame() {
+    let key = AccountKey.random()
+    var items = Self.entries(ZoneRoster(), ["_bob"], key, isNew: true)
+    items += Self.entries(Self.roster(items, key), [], key, tag: "1")
+    let noted = Self.roster(items, key)
+    #expect(!noted.admits("_bob"))
+    #expect(noted.participants(of: "Share-1", at: "1") == ["_bob"] && noted.participants(of: "Share-1", at: "2") == [])
+    // One more attempt at the same version, of something else.
+    items += Self.entries(noted, ["_carol"], key, tag: "1")
+    #expect(Self.roster(items, key).participants(of: "Share-1", at: "1") == ["_bob", "_carol"])
+    // A share that was to end is there, and one that nobody noted.
+    items += Self.roster(items, key).entries(forDeleting: ["root"], by: Self.pen(key, ""))
+    #expect(Self.roster(items, key).participants(of: "Share-1", at: "3") == ["_carol"])
+    #expect(Self.roster(items, key).participants(of: "Share-9", at: "1") == nil)
   }
 
   /// A server that shows a device after its start what was there before somebody was taken out.
@@ -348,18 +494,20 @@ import VirgaWire
     // A zone that this device deletes takes that along.
     device.network.replaceKeyItems(nil)
     _ = try await device.database.deleteRecordZone(withID: zone.zoneID)
-    let files = try FileManager.default.contentsOfDirectory(atPath: phone.home.path)
-    #expect(!files.contains { $0.hasSuffix(".roster") })
+    let files = try FileManager.default.contentsOfDirectory(atPath: phone.home.path).filter { $0.hasSuffix(".roster") }
+    let data = try Data(contentsOf: URL(fileURLWithPath: phone.home.path + "/" + #require(files.first)))
+    let rest = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+    #expect(files.count == 1 && (rest["texts"] as? [String]) == [] && (rest["former"] as? [String])?.count == 1)
   }
 
   @Test func rosterIsSetBackWhereNothingWasDone() {
     let key = AccountKey.random()
     var items = Self.entries(ZoneRoster(), ["_bob"], key, isNew: true)
     let before = Self.roster(items, key)
-    items += before.entries(forDeleting: ["root"], of: Self.zonePlace, key: key)
+    items += before.entries(forDeleting: ["root"], by: Self.pen(key, ""))
     let after = Self.roster(items, key)
     #expect(!after.admits("_bob"))
-    items += after.entries(restoring: before, ["Share-1"], of: Self.zonePlace, key: key)
+    items += after.entries(restoring: before, ["Share-1"], by: Self.pen(key, ""))
     #expect(Self.roster(items, key).shares == before.shares)
   }
 }
