@@ -58,6 +58,36 @@ struct ExportTests {
     #expect(try here.outbox() == before)
   }
 
+  /// A kept text shows the photos of the entry that it was forked from, in an export too, and takes none of them away from it.
+  @Test func aKeptTextTakesItsPhotosAlong() async throws {
+    let photo = try program.folder.write("a photo", to: "lake.png")
+    await program.run("new", "--text", "Lake", "--attach", photo)
+    let store = try program.store()
+    let original = try #require(try store.entries().first)
+    var copy = original.entry
+    copy.copyOf = original.id
+    copy.text = "Other words. " + copy.text
+    let id = EntryID(String(repeating: "c0", count: 16))
+    try store.save(id, base: nil, edited: copy, at: .now)
+    let listed = await program.run("list", "--json").output
+    #expect(
+      listed.components(separatedBy: "\"lake.png\"").count == 3 && !listed.contains("\"missing\""), "\(listed)")
+    let folder = program.folder.path + "/out"
+    #expect(await program.run("export", folder).lines == ["Exported: 2 entries, 2 attachments, to \(folder)"])
+    #expect(try !read(folder + "/Journal.json").contains("(attachment:"))
+    let other = ProgramUnderTest("other")
+    #expect(await other.run("import", folder).lines == ["Imported: 2 entries, 2 attachments."])
+    let there = try other.store()
+    for stored in try there.entries() {
+      let files = try there.attachments(of: stored.id)
+      #expect(files.count == 1 && files[0].attachment.entry == stored.id)
+      #expect(stored.entry.text.contains("attachment:\(files[0].attachment.id.name)"), "\(stored.entry.text)")
+    }
+    // In the diary that it came from it changes nothing.
+    await program.run("import", folder)
+    #expect(try store.allAttachments().map(\.attachment.entry) == [original.id])
+  }
+
   @Test func eachEntryIsAMarkdownFileBesideItsPhotos() async throws {
     try await fill()
     let folder = program.folder.path + "/out"

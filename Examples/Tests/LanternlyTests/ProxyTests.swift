@@ -29,8 +29,17 @@ struct ProxyTests {
     let result = try fleet.lanternly("phone", "sync")
     #expect(result.code == 0, "\(result.output)")
     #expect(try fleet.lanternly("phone", "devices").code == 0)
-    // The settings name it too.
     fleet.overrides["VIRGA_CA_FILE"] = ""
+    // `watch` says and keeps the same.
+    let log = fleet.folder.path + "/watch.out"
+    let watch = try fleet.start("lanternly", ["--home", fleet.home("phone"), "watch"], "phone", output: log)
+    let deadline = ContinuousClock.now + .seconds(30)
+    while try fleet.store("phone").notes().lastError == nil, ContinuousClock.now < deadline { usleep(50_000) }
+    #expect(try fleet.store("phone").notes().lastError?.code == SyncNotes.Failure.untrusted)
+    kill(watch.processIdentifier, SIGTERM)
+    #expect(watch.waited == 0)
+    #expect(try String(contentsOfFile: log, encoding: .utf8).contains("the server's certificate is not trusted"))
+    // The settings name it too.
     try fleet.folder.write(#"{"certificateFile": "\#(certificate)"}"#, to: "phone/virga/config.json")
     try fleet.lanternly("phone", "new", "--text", "two")
     #expect(try fleet.lanternly("phone", "sync").code == 0)

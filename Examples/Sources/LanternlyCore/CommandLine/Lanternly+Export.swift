@@ -26,7 +26,8 @@ extension Lanternly {
       texts(.progressExport), unit: .things(texts(.progressEntries)), total: Int64(try store.status().entries))
     do {
       try store.forEachEntry(filter) { stored, rows in
-        try export.add(stored, try rows.attachments(of: stored.id))
+        let (entry, attachments) = try rows.standalone(stored)
+        try export.add(entry, attachments)
         meter.advance()
       }
       try export.finish()

@@ -47,7 +47,8 @@ extension Lanternly {
     var (first, block) = (true, ["["])
     try store.forEachEntry(filter) { stored, rows in
       var writer = JSONWriter(depth: 1)
-      EntryJSON(stored: stored, attachments: try rows.attachments(of: stored.id), files: home.files).write(to: &writer)
+      let attachments = try rows.attachments(shownBy: stored.id, copyOf: stored.entry.copyOf)
+      EntryJSON(stored: stored, attachments: attachments, files: home.files).write(to: &writer)
       if !first { block[block.count - 1] += "," }
       first = false
       block.append("  " + writer.text)

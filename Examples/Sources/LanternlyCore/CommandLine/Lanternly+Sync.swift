@@ -193,7 +193,8 @@ extension Lanternly {
       watch.isOffline = true
       output.line(
         texts(
-          .watchOffline, presentation.failure(code: "\(error.code)", message: error.localizedDescription)))
+          .watchOffline,
+          presentation.failure(code: SyncNotes.Failure.code(of: error), message: error.localizedDescription)))
     } else if error == nil && watch.isOffline {
       watch.isOffline = false
       output.line(texts(.watchOnline))
@@ -206,9 +207,10 @@ extension Lanternly {
     notes.lastSuccess = success
     let next = [status.nextSend, error == nil ? nil : status.nextFetch].compactMap(\.self).min().map(Moment.init(date:))
     notes.lastError = error.map { error in
-      SyncNotes.Failure(
-        code: "\(error.code)", message: error.localizedDescription, record: nil,
-        at: watch.noted.lastError?.code == "\(error.code)" ? watch.noted.lastError?.at ?? now : now,
+      let code = SyncNotes.Failure.code(of: error)
+      return SyncNotes.Failure(
+        code: code, message: error.localizedDescription, record: nil,
+        at: watch.noted.lastError?.code == code ? watch.noted.lastError?.at ?? now : now,
         retryAt: error.retryAfterSeconds == nil ? nil : next)
     }
     notes.nextTry = next

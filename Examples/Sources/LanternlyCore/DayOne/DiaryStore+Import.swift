@@ -78,7 +78,7 @@ extension DiaryStore {
   ) throws -> [(DayOneEntry, [Attachment])] {
     var wanted: [(entry: Int, media: DayOneMedia, path: String)] = []
     for (index, entry) in entries.enumerated() {
-      let known = Set(try read { try $0.attachments(of: entry.id) }.map(\.attachment.id))
+      let known = Set(try read { try $0.attachmentsThatComeBack(with: entry.id) })
       for media in entry.media where !known.contains(media.id) {
         if let path = media.path { wanted.append((index, media, path)) }
       }
@@ -113,6 +113,13 @@ extension DiaryStore {
 }
 
 extension DiaryRows {
+  /// The attachments that an export of this diary has of an entry.
+  fileprivate func attachmentsThatComeBack(with id: EntryID) throws -> [AttachmentID] {
+    let originals = try entry(id)?.copyOf.map { try attachments(of: $0) } ?? []
+    let copies = originals.map { AttachmentID.copied($0.attachment.id, to: id) }
+    return try attachments(of: id).map(\.attachment.id) + copies
+  }
+
   func take(
     _ exported: DayOneEntry, _ attachments: [Attachment], at now: Moment, summary: inout ImportSummary
   ) throws {

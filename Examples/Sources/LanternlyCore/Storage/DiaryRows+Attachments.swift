@@ -23,6 +23,25 @@ extension DiaryRows {
       "SELECT \(Self.columns) FROM attachment WHERE entry = ? ORDER BY position, name", entry.name, as: Self.row)
   }
 
+  /// What an entry shows: a kept text also has the attachments of the entry that it was forked from.
+  func attachments(shownBy id: EntryID, copyOf original: EntryID?) throws -> [StoredAttachment] {
+    try attachments(of: id) + (original.map { try attachments(of: $0) } ?? [])
+  }
+
+  /// An entry as it stands by itself: a kept text has copies of the attachments of its original, under names of their own.
+  func standalone(_ stored: StoredEntry) throws -> (entry: StoredEntry, attachments: [StoredAttachment]) {
+    var all = try attachments(of: stored.id)
+    guard let original = stored.entry.copyOf else { return (stored, all) }
+    var standalone = stored
+    for var copy in try attachments(of: original) {
+      let id = AttachmentID.copied(copy.attachment.id, to: stored.id)
+      standalone.entry.text = standalone.entry.text.replacingOccurrences(of: copy.attachment.id.name, with: id.name)
+      (copy.attachment.id, copy.attachment.entry) = (id, stored.id)
+      all.append(copy)
+    }
+    return (standalone, all)
+  }
+
   func attachmentsWithoutFile() throws -> [StoredAttachment] {
     try connection.query(
       """

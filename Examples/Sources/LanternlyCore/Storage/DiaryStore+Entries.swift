@@ -95,11 +95,7 @@ extension DiaryStore {
   }
 
   package func attachments(of id: EntryID) throws -> [StoredAttachment] {
-    try read { rows in
-      // A kept text shows the attachments of the entry it was forked from.
-      let original = try rows.entry(id)?.copyOf
-      return try rows.attachments(of: id) + (original.map { try rows.attachments(of: $0) } ?? [])
-    }
+    try read { rows in try rows.attachments(shownBy: id, copyOf: rows.entry(id)?.copyOf) }
   }
 
   package func allAttachments() throws -> [StoredAttachment] { try read { try $0.allAttachments() } }
