@@ -91,9 +91,9 @@ import Testing
     let free = BodyMemory.freeBytes
     let start = Instant(nanoseconds: 0)
     let ended = Outcomes()
-    let quick = try #require(memory.share(ofAnswer: free + 100, to: "quick", now: start) { ended.append(true) })
-    let slow = try #require(memory.share(ofAnswer: free + 100, to: "slow", now: start) { ended.append(false) })
-    let slower = try #require(memory.share(ofAnswer: free + 100, to: "slower", now: start) { ended.append(false) })
+    let quick = try #require(memory.share(ofAnswer: free + 100, to: "quick", now: start) { _ in ended.append(true) })
+    let slow = try #require(memory.share(ofAnswer: free + 100, to: "slow", now: start) { _ in ended.append(false) })
+    let slower = try #require(memory.share(ofAnswer: free + 100, to: "slower", now: start) { _ in ended.append(false) })
     #expect(memory.share(ofAnswer: free + 1, to: "new", now: start + .seconds(1)) { _ in } == nil, "all are young")
     let later = start + .seconds(3)
     quick.note(sent: 10 << 20, now: later)
