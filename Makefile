@@ -85,7 +85,7 @@ tsan: deps
 SECONDS ?= 600
 fuzz: deps
 	$(REPLAN)
-	VIRGA_ONLY=HTTPTests VIRGA_FUZZ_SECONDS=$(SECONDS) $(SWIFT) test --disable-xctest --filter 'FrontFuzzTests|ParserFuzzTests'
+	VIRGA_ONLY=HTTPTests VIRGA_FUZZ_SECONDS=$(SECONDS) $(SWIFT) test --disable-xctest --filter 'GatewayFuzzTests|ParserFuzzTests'
 
 # DISK_MS=2: as if the disk took 2 ms more to make bytes durable.
 ifdef DISK_MS

@@ -117,7 +117,7 @@ enum Counts {
   private struct Rig {
     private let folder: URL
     private let store: SQLiteStore
-    private let front: Front
+    private let front: Gateway
     private let credentials: String
 
     init() async throws {
@@ -126,9 +126,9 @@ enum Counts {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       store = try SQLiteStore(folder: folder.path)
       let now: @Sendable () -> Timestamp = { Timestamp(milliseconds: 1_790_000_000_000) }
-      front = try Front(
+      front = try Gateway(
         store: store, secrets: .random(),
-        configuration: FrontConfiguration(folder: folder.path, policy: .open, now: now))
+        configuration: GatewayConfiguration(folder: folder.path, policy: .open, now: now))
       let account = AccountClient(
         home: VirgaHome(path: folder.path + "/home"), endpoint: "http://127.0.0.1:8787",
         transport: InProcess(front: front),
@@ -176,7 +176,7 @@ enum Counts {
   }
 
   private struct InProcess: AccountTransport {
-    let front: Front
+    let front: Gateway
 
     func send(
       method: String, path: String, headers: [(name: String, value: String)], body: [UInt8]

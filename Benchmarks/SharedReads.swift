@@ -129,7 +129,7 @@ enum SharedReads {
 }
 
 private struct NoURLs: URLMaker {
-  func uploadURL(for claim: UploadClaim) -> String { "" }
+  func uploadURL(for claim: UploadGrant) -> String { "" }
   func downloadURL(checksum: String, size: Int64, expires: Timestamp) -> String { "" }
   func pushURL(token: String) -> String { "" }
 }

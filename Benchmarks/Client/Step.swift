@@ -22,7 +22,7 @@ struct Step {
     folder = words[3]
     // Idle engines have an account of their own: there is nothing for them to fetch.
     let home = VirgaHome(path: folder + (kind == .idle ? "/idle" : "/home"))
-    let service = Service(endpoint: words[2], environment: .development, home: home, transport: transport)
+    let service = RemoteService(endpoint: words[2], environment: .development, home: home, transport: transport)
     database = CKContainer("iCloud.virga.bench", on: service).privateCloudDatabase
   }
 

@@ -100,9 +100,9 @@ public enum Limits {
   /// How long the address of an asset's bytes counts.
   public static let downloadURLAge: Duration = .seconds(6 * 3_600)
   /// How long bytes are kept that no record claims; longer than a receipt is valid.
-  public static let unclaimedAssetAge: Duration = .seconds(48 * 3_600)
+  public static let unreferencedAssetAge: Duration = .seconds(48 * 3_600)
   /// Uploads of a user that no record claims so far, on a server with quotas.
-  public static let unclaimedUploadsMax = 1_000
+  public static let unreferencedUploadsMax = 1_000
   /// How long a device's session and a web-auth token are valid (web tokens: two weeks, Web Services Reference).
   public static let sessionAge: Duration = .seconds(24 * 3_600)
   /// How long a web token counts.

@@ -1,69 +1,6 @@
 public import VirgaModel
 public import VirgaWire
 
-/// Who asks, once credentials were checked.
-public struct Principal: Hashable, Sendable {
-  /// `nil` for a caller with an API token alone, who may read what the public database grants to the world.
-  public var user: UserName?
-  public var account: AccountID?
-  /// The enrolled device, for a device's session.
-  public var device: DeviceID?
-  /// The device with which the caller ends: of a web-auth token the one that made it, else the caller's own.
-  public var endsWith: DeviceID?
-
-  public init(user: UserName?, account: AccountID?, device: DeviceID?) {
-    self.user = user
-    self.account = account
-    self.device = device
-    endsWith = device
-  }
-
-  public static let world = Principal(user: nil, account: nil, device: nil)
-
-  /// What stands in a record's stamps: the device, or `iCloud` for a client without one.
-  public var deviceName: String { device?.rawValue ?? "iCloud" }
-}
-
-/// Makes the URLs that answers carry; they are signed and expire.
-public protocol URLMaker: Sendable {
-  /// Where to send the bytes of one asset.
-  func uploadURL(for claim: UploadClaim) -> String
-  /// Where to fetch bytes.
-  func downloadURL(checksum: String, size: Int64, expires: Timestamp) -> String
-  /// Where to wait for notifications.
-  func pushURL(token: String) -> String
-  /// Where a share is found by whoever is given its address.
-  func shareURL(_ path: SharePath) -> String?
-}
-
-extension URLMaker {
-  public func shareURL(_ path: SharePath) -> String? { nil }
-}
-
-/// What an upload URL and the receipt that it yields are bound to.
-public struct UploadClaim: Hashable, Sendable, Codable {
-  public var container: ContainerID
-  public var environment: Environment
-  public var user: UserName
-  public var recordName: RecordName
-  public var fieldName: FieldName
-  public var expires: Timestamp
-  /// Of the database that the upload is meant for, whose quota counts; no receipt is bound to it.
-  public var scope = DatabaseScope.private
-
-  public init(
-    container: ContainerID, environment: Environment, user: UserName, recordName: RecordName, fieldName: FieldName,
-    expires: Timestamp
-  ) {
-    self.container = container
-    self.environment = environment
-    self.user = user
-    self.recordName = recordName
-    self.fieldName = fieldName
-    self.expires = expires
-  }
-}
-
 /// What a call did to queues of notifications. It is handed to the clients that wait at them once its writes are durable.
 public struct Wakes: Sendable {
   /// What was put into queues, as the store keeps it.

@@ -128,9 +128,9 @@ public final class SQLiteStore: Store {
     } fail: {
       completion(.failure($0))
     }
-    if size == .small, writes.takeTurnIfIdle() {
+    if size == .small, writes.tryExclusiveAccess() {
       let answers = writer?.performOnCaller(job)
-      writes.endTurn()
+      writes.releaseExclusiveAccess()
       if let answers {
         for answer in answers { answer() }
         return

@@ -39,16 +39,16 @@ final class Writer {
 
   /// Returns once the queue is closed and empty.
   func run() {
-    while let job = queue.takeTurn() {
+    while let job = queue.acquireExclusiveAccess() {
       let answers = performGroup(startingWith: job)
       // Whoever was answered may come back at once, and finds the turn free.
       let isFull = logIsFull
-      if !isFull { queue.endTurn() }
+      if !isFull { queue.releaseExclusiveAccess() }
       for answer in answers { answer() }
       guard isFull else { continue }
       connection.checkpoint(state)
       pagesAtCheckpoint = connection.walPageCount
-      queue.endTurn()
+      queue.releaseExclusiveAccess()
     }
   }
 

@@ -72,16 +72,16 @@ import VirgaModel
       ([], ""), ([0], "AA=="), ([0xfb, 0xff], "+/8="), (Array("abc".utf8), "YWJj"),
     ] as [([UInt8], String)])
   func base64WritesAndReadsTheStandardAlphabet(bytes: [UInt8], text: String) {
-    #expect(Base64.encode(bytes) == text)
-    #expect(Base64.decode(text) == bytes)
-    #expect(Base64.decodeFromURL(Base64.encodeForURL(bytes)) == bytes)
+    #expect(CanonicalBase64.encode(bytes) == text)
+    #expect(CanonicalBase64.decode(text) == bytes)
+    #expect(CanonicalBase64.decodeFromURL(CanonicalBase64.encodeForURL(bytes)) == bytes)
   }
 
   @Test(arguments: ["A", "AA", "AA=", "AB==", "AA==\n", "A A=", "AA==AA==", "äöü"])
-  func base64RefusesOtherSpellings(text: String) { #expect(Base64.decode(text) == nil) }
+  func base64RefusesOtherSpellings(text: String) { #expect(CanonicalBase64.decode(text) == nil) }
 
   @Test(arguments: ["A", "AA==", "AB", "+/8", "A-_?"])
-  func base64ForURLsRefusesOtherSpellings(text: String) { #expect(Base64.decodeFromURL(text) == nil) }
+  func base64ForURLsRefusesOtherSpellings(text: String) { #expect(CanonicalBase64.decodeFromURL(text) == nil) }
 
   @Test func hexReadsBothCasesAndNothingElse() {
     #expect(Hex.decode("00fFaB") == [0, 0xff, 0xab])
@@ -149,14 +149,14 @@ import VirgaModel
   ])
   func serverToServerSignaturesVerify(message: String, signature: String) throws {
     let key = try VerifyingKey(pem: Self.publishedKey)
-    let bytes = try #require(Base64.decode(signature))
+    let bytes = try #require(CanonicalBase64.decode(signature))
     #expect(key.verifies(bytes, of: Array(message.utf8)))
     #expect(!key.verifies(bytes, of: Array((message + " ").utf8)))
   }
 
   @Test func bodyDigestOfAServerToServerRequestIsBase64OfSHA256() {
     let body = Array(#"{"query":{"recordType":"Note"}}"#.utf8)
-    #expect(Base64.encode(SHA256.digest(of: body)) == "pHA+lOPYejRxN4Iswc9kV8pFFX5glteEnI4oFVFBk9M=")
+    #expect(CanonicalBase64.encode(SHA256.digest(of: body)) == "pHA+lOPYejRxN4Iswc9kV8pFFX5glteEnI4oFVFBk9M=")
   }
 
   @Test func fingerprintIsTheBeginningOfTheDigestInGroups() throws {

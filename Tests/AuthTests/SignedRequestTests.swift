@@ -59,13 +59,13 @@ import VirgaWire
     let key = try SigningKey.generate()
     let request = SignedRequest(date: "2026-01-02T03:04:05Z", body: [], target: target)
     let signature = try key.signature(of: Array("\(request.date):\(hash)\(path)".utf8))
-    #expect(request.isSigned(by: key.publicKey, signature: Base64.encode(signature)))
+    #expect(request.isSigned(by: key.publicKey, signature: CanonicalBase64.encode(signature)))
   }
 
   @Test func emptyHashIsForEmptyBodiesOnly() throws {
     let key = try SigningKey.generate()
     let request = SignedRequest(date: "d", body: [0x7b, 0x7d], target: "/a")
-    let signature = Base64.encode(try key.signature(of: Array("d::/a".utf8)))
+    let signature = CanonicalBase64.encode(try key.signature(of: Array("d::/a".utf8)))
     #expect(!request.isSigned(by: key.publicKey, signature: signature))
   }
 
@@ -75,11 +75,11 @@ import VirgaWire
     // Among so many there are r and s with leading zeros and with their first bit set.
     for _ in 0..<300 {
       let der = try key.signature(
-        of: request.message(hash: Base64.encode(SHA256.digest(of: request.body)), path: query))
+        of: request.message(hash: CanonicalBase64.encode(SHA256.digest(of: request.body)), path: query))
       let raw = try #require(rawForm(der))
-      #expect(request.isSigned(by: key.publicKey, signature: Base64.encode(raw)))
+      #expect(request.isSigned(by: key.publicKey, signature: CanonicalBase64.encode(raw)))
     }
-    #expect(!request.isSigned(by: key.publicKey, signature: Base64.encode([UInt8](repeating: 0, count: 64))))
+    #expect(!request.isSigned(by: key.publicKey, signature: CanonicalBase64.encode([UInt8](repeating: 0, count: 64))))
   }
 
   private func rawForm(_ der: [UInt8]) -> [UInt8]? {

@@ -16,7 +16,7 @@ struct LargeAssetTests {
   // C66
   @Test(.timeLimit(.minutes(5))) func largeAssetPassesBothWaysWithoutGrowingMemory() async throws {
     let server = try await ServerProcess()
-    let service = Service(
+    let service = RemoteService(
       endpoint: server.endpoint, environment: .development, home: VirgaHome(path: server.folder.path + "/phone"),
       transport: CurlTransport())
     let database = CKContainer("iCloud.virga.test", on: service).privateCloudDatabase

@@ -10,7 +10,7 @@ import VirgaModel
 /// Whoever reports an error names the request, and whoever runs the server finds it.
 @Suite struct RequestIdentifierTests {
   private func device(_ server: ServerProcess, _ name: String) -> CKDatabase {
-    let service = VirgaCloudKit.Service(
+    let service = RemoteService(
       endpoint: server.endpoint, environment: .development, home: VirgaHome(path: "\(server.folder.path)/\(name)"),
       transport: CurlTransport(), deviceName: name)
     return CKContainer("iCloud.virga.test", on: service).privateCloudDatabase

@@ -12,7 +12,7 @@ import VirgaCloudKit
   ]
 
   private func container(_ home: String, _ server: ServerProcess) -> CKContainer {
-    let service = VirgaCloudKit.Service(
+    let service = RemoteService(
       endpoint: server.endpoint, environment: .development, home: VirgaHome(path: "\(server.folder.path)/\(home)"),
       transport: CurlTransport(), deviceName: home)
     return CKContainer("iCloud.sealed", on: service)

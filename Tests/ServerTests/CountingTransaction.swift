@@ -71,7 +71,7 @@ final class CountingTransaction: WriteTransaction {
   func zones(in database: DatabaseKey, after position: Int64, limit: Int) throws -> [ZoneRow] {
     try base.zones(in: database, after: position, limit: limit)
   }
-  func zonesToCompact(tombstonesBefore: Timestamp, versionsBefore: Timestamp) throws -> [ZoneKey] {
+  func zonesToCompact(tombstonesBefore: Timestamp, versionsBefore: Timestamp) throws -> [ZoneAddress] {
     try base.zonesToCompact(tombstonesBefore: tombstonesBefore, versionsBefore: versionsBefore)
   }
   func changes(in zone: ZoneRow, after position: Int64, limit: Int, _ body: (StoredRecord) throws -> Bool) throws {
@@ -98,8 +98,8 @@ final class CountingTransaction: WriteTransaction {
   func entities(_ kind: Entity.Kind, owner: String, from key: String) throws -> [Entity] {
     try base.entities(kind, owner: owner, from: key)
   }
-  func unclaimedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow] {
-    try base.unclaimedAssets(before: moment, limit: limit)
+  func unreferencedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow] {
+    try base.unreferencedAssets(before: moment, limit: limit)
   }
   func notifications(for pushToken: String, limit: Int) throws -> [NotificationRow] {
     try base.notifications(for: pushToken, limit: limit)

@@ -50,7 +50,7 @@ struct StoreContractTests {
       let other = try transaction.makeZone("Photos")
       #expect(zone.id != 0 && other.id != 0 && zone.id != other.id)
       zone.sequence = 9
-      zone.floor = 4
+      zone.lowWaterMark = 4
       zone.databaseSequence = 2
       zone.incarnation = .max
       zone.isDeleted = true
@@ -498,12 +498,12 @@ struct StoreContractTests {
     }
     try await store.write { (transaction) throws in
       let zone = try transaction.makeZone()
-      func unclaimed() throws -> [String] { try transaction.unclaimedAssets(before: later, limit: 10).map(\.checksum) }
+      func unclaimed() throws -> [String] { try transaction.unreferencedAssets(before: later, limit: 10).map(\.checksum) }
       for (checksum, moment) in [("x", 1), ("y", 2), ("z", 1_000)] {
         try transaction.put(AssetRow(checksum: checksum, size: 5, uploaded: Timestamp(milliseconds: Int64(moment))))
       }
       #expect(try unclaimed() == ["x", "y"], "z arrived too late")
-      #expect(try transaction.unclaimedAssets(before: later, limit: 1).map(\.checksum) == ["x"])
+      #expect(try transaction.unreferencedAssets(before: later, limit: 1).map(\.checksum) == ["x"])
       try transaction.save(photo(1, ["x", "y", "x"]), in: zone)
       #expect(try transaction.record("a", in: zone)?.hasAssets == true)
       #expect(try transaction.record("a", in: zone)?.assetChecksums == [])
@@ -537,7 +537,7 @@ struct StoreContractTests {
       try transaction.put(AssetRow(checksum: "x", size: 5, uploaded: Timestamp(milliseconds: 1)))
       try transaction.put(AssetRow(checksum: "x", size: 5, uploaded: Timestamp(milliseconds: 9)))
       #expect(try transaction.asset("x") == AssetRow(checksum: "x", size: 5, uploaded: Timestamp(milliseconds: 9)))
-      #expect(try transaction.unclaimedAssets(before: Timestamp(milliseconds: 9), limit: 10) == [])
+      #expect(try transaction.unreferencedAssets(before: Timestamp(milliseconds: 9), limit: 10) == [])
     }
   }
 

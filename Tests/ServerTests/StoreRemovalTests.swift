@@ -32,7 +32,7 @@ struct StoreRemovalTests {
   }
 
   private static func unclaimed(_ transaction: any ReadTransaction) throws -> Int {
-    try transaction.unclaimedAssets(before: Timestamp(milliseconds: .max), limit: .max).count
+    try transaction.unreferencedAssets(before: Timestamp(milliseconds: .max), limit: .max).count
   }
 
   @Test(arguments: StoreKind.allCases)

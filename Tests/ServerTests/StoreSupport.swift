@@ -174,7 +174,7 @@ struct StoreContents: Hashable, Sendable {
       for owner in owners { entities += try transaction.entities(kind, owner: owner) }
     }
     self.assets = try assets.compactMap { try transaction.asset($0) }
-    unclaimed = try transaction.unclaimedAssets(before: Timestamp(milliseconds: .max), limit: .max)
+    unclaimed = try transaction.unreferencedAssets(before: Timestamp(milliseconds: .max), limit: .max)
     for token in tokens {
       // Stores give other numbers after a stop; the order is the same.
       notifications += try transaction.notifications(for: token, limit: .max).map { row in

@@ -1,17 +1,6 @@
 package import VirgaAuth
 package import VirgaModel
 
-/// The keys of the account as a device sees them, and what else lies with them on the server.
-package struct AccountKeys: Sendable {
-  package var account: AccountID
-  package var keychain: AccountKeychain
-  /// All texts of the account, by name.
-  package var texts: [String: String]
-
-  /// Whether the account has a key at all.
-  package var hasFirst: Bool { texts[AccountKeyLog.first] != nil }
-}
-
 extension AccountClient {
   /// Adds texts for those who read a zone, and answers all that is there, and who the caller is to them.
   /// - Parameter account: In whose name.
@@ -184,7 +173,7 @@ extension AccountClient {
   /// Seals the account's key to a device that is let in, if it showed where to.
   /// - Returns: The name of the key that it got.
   func grantKey(to candidate: AccountMessages.Awaited.Candidate) async throws -> KeyID? {
-    guard let box = candidate.box.flatMap(Base64.decode) else { return nil }
+    guard let box = candidate.box.flatMap(CanonicalBase64.decode) else { return nil }
     let keys = try await accountKeys(makingFirst: true)
     guard let current = keys.keychain.current,
       let grant = try AccountKeyLog.grant(of: current, account: keys.account, to: candidate.device, box: box)

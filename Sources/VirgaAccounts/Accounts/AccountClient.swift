@@ -123,7 +123,7 @@ package actor AccountClient {
   ) async throws -> VirgaHome.KnownAccount {
     let text = SignedText.enrolment(server: challenge.server, challenge: challenge.challenge, name: deviceName)
     let request = AccountMessages.EnrolRequest(
-      publicKey: Base64.encode(key.publicKey.der), name: deviceName, challenge: challenge.challenge,
+      publicKey: CanonicalBase64.encode(key.publicKey.der), name: deviceName, challenge: challenge.challenge,
       signature: try signature(of: text, by: key), code: code)
     let enrolled: AccountMessages.Enrolled = try await post("enrol", request)
     return try remember(enrolled, key: name, server: challenge.server)
@@ -234,12 +234,12 @@ package actor AccountClient {
     var checked = candidate
     checked.box = nil
     guard let publicKey = candidate.publicKey else { return checked }
-    guard let key = Base64.decode(publicKey).flatMap({ try? VerifyingKey(der: $0) }),
+    guard let key = CanonicalBase64.decode(publicKey).flatMap({ try? VerifyingKey(der: $0) }),
       candidate.device == DeviceID(of: key)
     else { throw AccountError.badAnswer("the joining device does not fit its key") }
     checked.fingerprint = key.fingerprint
-    if let box = candidate.box, let bytes = Base64.decode(box), bytes.count == BoxKey.publicKeyLength,
-      let signature = candidate.boxSignature.flatMap(Base64.decode),
+    if let box = candidate.box, let bytes = CanonicalBase64.decode(box), bytes.count == BoxKey.publicKeyLength,
+      let signature = candidate.boxSignature.flatMap(CanonicalBase64.decode),
       key.verifies(signature, of: SignedText.box(bytes, of: candidate.device))
     {
       checked.box = box
@@ -254,7 +254,7 @@ package actor AccountClient {
     let granted = accepts ? try await grantKey(to: candidate) : nil
     let description: AccountMessages.Description = try await authorized(
       "pairing/confirm", AccountMessages.ConfirmRequest(code: code, device: candidate.device, accepts: accepts))
-    if let granted, let box = candidate.box.flatMap(Base64.decode) {
+    if let granted, let box = candidate.box.flatMap(CanonicalBase64.decode) {
       // The device is in, whatever becomes of this.
       try? await bringUp([(candidate.device, box)], from: granted)
     }
@@ -299,10 +299,10 @@ package actor AccountClient {
     let text = SignedText.joining(
       server: challenge.server, challenge: challenge.challenge, code: code, name: deviceName)
     var request = AccountMessages.JoinRequest(
-      code: code, publicKey: Base64.encode(key.publicKey.der), name: deviceName, challenge: challenge.challenge,
+      code: code, publicKey: CanonicalBase64.encode(key.publicKey.der), name: deviceName, challenge: challenge.challenge,
       signature: try signature(of: text, by: key))
     let box = try homeFiles { home throws(SecureFileError) in try home.box(besideKey: name).publicKey }
-    request.box = Base64.encode(box)
+    request.box = CanonicalBase64.encode(box)
     request.boxSignature = try signature(of: SignedText.box(box, of: DeviceID(of: key.publicKey)), by: key)
     let ticket: AccountMessages.Ticket = try await post("pairing/join", request)
     let enrolled = try await parked {
@@ -385,7 +385,7 @@ package actor AccountClient {
   }
 
   private func signature(of text: [UInt8], by key: SigningKey) throws -> String {
-    do { return Base64.encode(try key.signature(of: text)) } catch {
+    do { return CanonicalBase64.encode(try key.signature(of: text)) } catch {
       throw AccountError.home(.damaged(path: home.path, reason: "has a key that cannot sign"))
     }
   }

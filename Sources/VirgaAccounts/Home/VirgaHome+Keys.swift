@@ -22,7 +22,7 @@ extension VirgaHome {
     var account: AccountID
     /// The device as which they came.
     var device: DeviceID
-    /// Oldest first, Base64.
+    /// Oldest first, CanonicalBase64.
     var keys: [String]
   }
 
@@ -30,7 +30,7 @@ extension VirgaHome {
   func accountKeys(of account: AccountID) throws(SecureFileError) -> (keys: [AccountKey], device: DeviceID?) {
     let file = keysFile(of: account)
     guard let stored: KeysFile = try decoded(file) else { return ([], nil) }
-    let keys = stored.keys.compactMap { Base64.decode($0).flatMap { SecretKey($0) } }
+    let keys = stored.keys.compactMap { CanonicalBase64.decode($0).flatMap { SecretKey($0) } }
     guard keys.count == stored.keys.count, stored.account == account else {
       throw .damaged(path: file.path, reason: "does not hold this account's keys")
     }
@@ -108,7 +108,7 @@ extension VirgaHome {
   func successors(of account: AccountID) throws(SecureFileError) -> [AccountKey] {
     let file = successorFile(of: account)
     guard let stored: KeysFile = try decoded(file) else { return [] }
-    let keys = stored.keys.compactMap { Base64.decode($0).flatMap { SecretKey($0) } }
+    let keys = stored.keys.compactMap { CanonicalBase64.decode($0).flatMap { SecretKey($0) } }
     guard keys.count == stored.keys.count, stored.account == account else {
       throw .damaged(path: file.path, reason: "does not hold this account's keys")
     }
@@ -156,7 +156,7 @@ extension VirgaHome {
   private func preparedKey(of account: AccountID) throws(SecureFileError) -> AccountKey? {
     let file = preparedFile(of: account)
     guard let stored: KeysFile = try decoded(file) else { return nil }
-    guard stored.account == account, let key = stored.keys.first.flatMap(Base64.decode).flatMap({ SecretKey($0) })
+    guard stored.account == account, let key = stored.keys.first.flatMap(CanonicalBase64.decode).flatMap({ SecretKey($0) })
     else { throw .damaged(path: file.path, reason: "does not hold this account's key") }
     return AccountKey(key)
   }
@@ -171,7 +171,7 @@ extension VirgaHome {
   private func write(
     _ keys: [AccountKey], of account: AccountID, device: DeviceID, to file: SecureFile? = nil
   ) throws(SecureFileError) {
-    let stored = KeysFile(account: account, device: device, keys: keys.map { Base64.encode($0.root.bytes) })
+    let stored = KeysFile(account: account, device: device, keys: keys.map { CanonicalBase64.encode($0.root.bytes) })
     try write(stored, to: file ?? keysFile(of: account))
   }
 

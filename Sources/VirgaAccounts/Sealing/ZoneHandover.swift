@@ -41,7 +41,7 @@ package enum ZoneHandover {
   ) -> KeyMessages.Item {
     let name = "\(user)/\(secret.ownerKey)/\(key.id)"
     let sealed = secret.derived(for: "participant").seal(key.box.publicKey, for: Array(name.utf8))
-    return KeyMessages.Item("participant/\(name)", Base64.encode(sealed))
+    return KeyMessages.Item("participant/\(name)", CanonicalBase64.encode(sealed))
   }
 
   /// What an owner hands to the participants that introduced themselves, and has not handed them yet. Who is in no share
@@ -67,13 +67,13 @@ package enum ZoneHandover {
       guard parts.count == 3, roster.admits(UserName(parts[0])), !taken.contains(new), !settled.contains(name),
         KeyID(parts[1]) != secret.ownerKey,
         let old = older.first(where: { $0.ownerKey == KeyID(parts[1]) }),
-        let box = Base64.decode(item.value).flatMap({
+        let box = CanonicalBase64.decode(item.value).flatMap({
           old.derived(for: "participant").open($0, for: Array(name.utf8))
         }),
         let sealed = BoxKey.seal(secret.bytes, to: box)
       else { return nil }
       return KeyMessages.Item(
-        new, Base64.encode(old.derived(for: "handover").seal(sealed, for: Array(new.utf8))))
+        new, CanonicalBase64.encode(old.derived(for: "handover").seal(sealed, for: Array(new.utf8))))
     }
   }
 
@@ -92,7 +92,7 @@ package enum ZoneHandover {
       let name = "before/\(secret.ownerKey)/\(old.ownerKey)"
       guard !taken.contains(name) else { continue }
       let sealed = secret.derived(for: "before").seal(old.bytes, for: Array(name.utf8))
-      added.append(KeyMessages.Item(name, Base64.encode(sealed)))
+      added.append(KeyMessages.Item(name, CanonicalBase64.encode(sealed)))
       reached.learn(old, older: old.ownerKey, newer: secret.ownerKey)
       addPredecessors(to: &reached, from: items)
     }
@@ -112,7 +112,7 @@ package enum ZoneHandover {
       for item in items where item.name.hasPrefix(prefix) {
         let parts = item.name.dropFirst(prefix.count).split(separator: "/").map { KeyID(String($0)) }
         guard parts.count == 2, parts[1] != old.ownerKey, let key = keychain[parts[0]],
-          let bytes = Base64.decode(item.value)
+          let bytes = CanonicalBase64.decode(item.value)
             .flatMap({ old.derived(for: "handover").open($0, for: Array(item.name.utf8)) })
             .flatMap({ key.box.open($0) }).flatMap({ SecretKey($0) })
         else { continue }
@@ -133,7 +133,7 @@ package enum ZoneHandover {
       for item in items where item.name.hasPrefix(prefix) {
         let id = KeyID(String(item.name.dropFirst(prefix.count)))
         guard id != new.ownerKey,
-          let bytes = Base64.decode(item.value)
+          let bytes = CanonicalBase64.decode(item.value)
             .flatMap({ new.derived(for: "before").open($0, for: Array(item.name.utf8)) }).flatMap({ SecretKey($0) })
         else { continue }
         let old = ZoneSecret(bytes, ownerKey: id, place: new.place)

@@ -276,7 +276,7 @@ package struct ZoneRoster: Hashable, Sendable {
       // Names and flags can always be encoded.
       guard let plain = try? encoder.encode(entry) else { return nil }
       let sealed = pen.key.wrapping.seal(Array(plain), for: Self.context(number, pen.place))
-      return KeyMessages.Item(Self.name(number), "\(pen.key.id).\(Base64.encode(sealed))")
+      return KeyMessages.Item(Self.name(number), "\(pen.key.id).\(CanonicalBase64.encode(sealed))")
     }
   }
 
@@ -289,7 +289,7 @@ package struct ZoneRoster: Hashable, Sendable {
   private static func open(_ text: String, number: Int, of place: ZonePlace, keys: [AccountKey]) -> Entry? {
     let parts = text.split(separator: ".", maxSplits: 1).map(String.init)
     guard parts.count == 2, let key = keys.first(where: { $0.id == KeyID(parts[0]) }),
-      let plain = Base64.decode(parts[1]).flatMap({ key.wrapping.open($0, for: context(number, place)) })
+      let plain = CanonicalBase64.decode(parts[1]).flatMap({ key.wrapping.open($0, for: context(number, place)) })
     else { return nil }
     return try? JSONDecoder().decode(Entry.self, from: Data(plain))
   }

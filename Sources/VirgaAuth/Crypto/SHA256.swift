@@ -50,7 +50,7 @@ package struct SHA256: ~Copyable, @unchecked Sendable {
 }
 
 /// A fetched algorithm: fetching once instead of at each use saves about a microsecond per message.
-private final class Algorithm: @unchecked Sendable {
+final class Algorithm: @unchecked Sendable {
   // Safe to share: OpenSSL's fetched methods are immutable.
   let pointer: OpaquePointer
 
@@ -60,19 +60,6 @@ private final class Algorithm: @unchecked Sendable {
   }
 
   static let sha256 = Algorithm("SHA2-256")
-}
-
-/// HMAC-SHA256 (RFC 2104).
-package enum HMACSHA256 {
-  package static func code(for message: [UInt8], key: [UInt8]) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: SHA256.digestLength) { buffer, count in
-      var length: UInt32 = 0
-      let result = HMAC(
-        Algorithm.sha256.pointer, key, Int32(key.count), message, message.count, buffer.baseAddress, &length)
-      precondition(result != nil && Int(length) == SHA256.digestLength, "HMAC-SHA256 failed")
-      count = SHA256.digestLength
-    }
-  }
 }
 
 /// Compares secrets in a time that depends on their length alone.

@@ -49,100 +49,14 @@ package final class SigningKey: @unchecked Sendable {
   }
 }
 
-/// A P-256 public key that verifies ECDSA signatures over SHA-256.
-package final class VerifyingKey: @unchecked Sendable {
-  // Safe to share: as for `SigningKey`.
-  private let key: OpaquePointer
-
-  /// SubjectPublicKeyInfo in DER form, in the one encoding that this module writes.
-  package let der: [UInt8]
-
-  private init(owning key: OpaquePointer) throws(KeyError) {
-    self.key = key
-    do throws(KeyError) {
-      guard isP256(key) else { throw .notP256 }
-      der = try derOfPublicKey(key)
-    } catch {
-      EVP_PKEY_free(key)
-      throw error
-    }
-  }
-
-  deinit { EVP_PKEY_free(key) }
-
-  package convenience init(der: [UInt8]) throws(KeyError) {
-    let key = der.withUnsafeBufferPointer { buffer -> OpaquePointer? in
-      var cursor = buffer.baseAddress
-      guard let key = d2i_PUBKEY(nil, &cursor, buffer.count) else { return nil }
-      // Bytes after the key would give one key several spellings.
-      if cursor == buffer.baseAddress.map({ $0 + buffer.count }) { return key }
-      EVP_PKEY_free(key)
-      return nil
-    }
-    guard let key else {
-      ERR_clear_error()
-      throw .unreadable
-    }
-    try self.init(owning: key)
-  }
-
-  package convenience init(pem: String) throws(KeyError) {
-    try self.init(owning: try readPEM(pem) { PEM_read_bio_PUBKEY($0, nil, nil, nil) })
-  }
-
-  package func pem() throws(KeyError) -> String { try writePEM { PEM_write_bio_PUBKEY($0, key) } }
-
-  /// Whether `signature`, in DER form, is this key's over `message`.
-  package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
-    let context = EVP_MD_CTX_new()
-    defer {
-      EVP_MD_CTX_free(context)
-      ERR_clear_error()
-    }
-    guard EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key) == 1 else { return false }
-    return EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
-  }
-
-  /// SHA-256 of `der`, in hexadecimal digits.
-  package var digest: String { Hex.encode(SHA256.digest(of: der)) }
-
-  /// The beginning of `digest` for people to compare: five groups of four digits.
-  package var fingerprint: String { Self.fingerprint(digest: digest) }
-
-  package static func fingerprint(digest: String) -> String {
-    let digits = Array(digest.utf8.prefix(20))
-    let groups = stride(from: 0, to: digits.count, by: 4).map { start in
-      String(decoding: digits[start..<min(start + 4, digits.count)], as: UTF8.self)
-    }
-    return groups.joined(separator: " ")
-  }
-}
-
-/// Why a key cannot be used.
-package enum KeyError: Error, Hashable, Sendable, CustomStringConvertible {
-  case unreadable
-  /// It is a key, but not on the curve P-256.
-  case notP256
-  /// OpenSSL failed for want of memory or of the algorithm.
-  case library
-
-  package var description: String {
-    switch self {
-    case .unreadable: "the key cannot be read"
-    case .notP256: "the key is not on the curve P-256"
-    case .library: "the cryptography library failed"
-    }
-  }
-}
-
-private func isP256(_ key: OpaquePointer) -> Bool {
+func isP256(_ key: OpaquePointer) -> Bool {
   var name = [CChar](repeating: 0, count: 64)
   var length = 0
   guard EVP_PKEY_get_group_name(key, &name, name.count, &length) == 1 else { return false }
   return String(decoding: name.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self) == "prime256v1"
 }
 
-private func derOfPublicKey(_ key: OpaquePointer) throws(KeyError) -> [UInt8] {
+func derOfPublicKey(_ key: OpaquePointer) throws(KeyError) -> [UInt8] {
   let length = i2d_PUBKEY(key, nil)
   guard length > 0 else { throw .library }
   var der = [UInt8](repeating: 0, count: Int(length))
@@ -154,7 +68,7 @@ private func derOfPublicKey(_ key: OpaquePointer) throws(KeyError) -> [UInt8] {
   return der
 }
 
-private func readPEM(_ pem: String, _ read: (OpaquePointer) -> OpaquePointer?) throws(KeyError) -> OpaquePointer {
+func readPEM(_ pem: String, _ read: (OpaquePointer) -> OpaquePointer?) throws(KeyError) -> OpaquePointer {
   let bytes = Array(pem.utf8)
   let key = bytes.withUnsafeBytes { buffer -> OpaquePointer? in
     guard let bio = BIO_new_mem_buf(buffer.baseAddress, Int32(clamping: buffer.count)) else { return nil }
@@ -168,7 +82,7 @@ private func readPEM(_ pem: String, _ read: (OpaquePointer) -> OpaquePointer?) t
   return key
 }
 
-private func writePEM(_ write: (OpaquePointer) -> Int32) throws(KeyError) -> String {
+func writePEM(_ write: (OpaquePointer) -> Int32) throws(KeyError) -> String {
   guard let bio = BIO_new(BIO_s_mem()) else { throw .library }
   defer { BIO_free(bio) }
   guard write(bio) == 1 else { throw .library }

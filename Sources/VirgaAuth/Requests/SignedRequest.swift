@@ -34,7 +34,7 @@ package struct SignedRequest: Hashable, Sendable {
     let signature = try key.signature(of: request.message(hash: request.hashes[0], path: request.paths[0]))
     return [
       (name: keyIDHeader, value: keyID), (name: dateHeader, value: request.date),
-      (name: signatureHeader, value: Base64.encode(signature)),
+      (name: signatureHeader, value: CanonicalBase64.encode(signature)),
     ]
   }
 
@@ -45,7 +45,7 @@ package struct SignedRequest: Hashable, Sendable {
 
   /// Whether `signature`, in Base64, is the key's over this request in one of the forms that clients sign.
   package func isSigned(by key: VerifyingKey, signature: String) -> Bool {
-    guard let bytes = Base64.decode(signature) else { return false }
+    guard let bytes = CanonicalBase64.decode(signature) else { return false }
     let forms = [bytes, ECDSASignature.der(ofRaw: bytes)].compactMap(\.self)
     for hash in hashes {
       for path in paths {
@@ -65,7 +65,7 @@ package struct SignedRequest: Hashable, Sendable {
 
   /// An empty body is hashed by some clients and left out by others.
   private var hashes: [String] {
-    let hash = Base64.encode(SHA256.digest(of: body))
+    let hash = CanonicalBase64.encode(SHA256.digest(of: body))
     return body.isEmpty ? ["", hash] : [hash]
   }
 
@@ -77,22 +77,5 @@ package struct SignedRequest: Hashable, Sendable {
     var paths = sent == decoded ? [sent] : [sent, decoded]
     if parts.count == 2 { paths += paths.map { "\($0)?\(parts[1])" } }
     return paths
-  }
-}
-
-/// The two forms in which an ECDSA signature of P-256 is written.
-enum ECDSASignature {
-  /// The DER form of r and s, 32 bytes each, side by side; `nil` if that is not what the bytes are.
-  static func der(ofRaw bytes: [UInt8]) -> [UInt8]? {
-    guard bytes.count == 64 else { return nil }
-    let content = integer(bytes[..<32]) + integer(bytes[32...])
-    return [0x30, UInt8(content.count)] + content
-  }
-
-  private static func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-    var digits = Array(bytes.drop { $0 == 0 })
-    // A number without digits is zero; one whose first bit is set would be negative.
-    if (digits.first ?? 0x80) >= 0x80 { digits.insert(0, at: 0) }
-    return [0x02, UInt8(digits.count)] + digits
   }
 }

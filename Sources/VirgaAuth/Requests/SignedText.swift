@@ -18,7 +18,7 @@ package enum SignedText {
 
   /// Shows that what is sealed to `box` reaches the device that holds the key.
   package static func box(_ box: [UInt8], of device: DeviceID) -> [UInt8] {
-    text("virga box 1", [device.rawValue, Base64.encode(box)])
+    text("virga box 1", [device.rawValue, CanonicalBase64.encode(box)])
   }
 
   /// Lengths go before the parts, so that no two lists of parts give one text.

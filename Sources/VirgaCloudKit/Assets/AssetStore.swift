@@ -9,7 +9,7 @@ import VirgaWire
 /// in it too: see `keep(_:sentFrom:)`. Files that nobody asked for in a week are removed while the cache is used, and the
 /// oldest if all together are too large.
 final class AssetStore: Sendable {
-  let service: Service
+  let service: RemoteService
   let container: ContainerID
   let finishedUploads = FinishedUploads()
 
@@ -20,7 +20,7 @@ final class AssetStore: Sendable {
 
   private let trimming: CacheTrimming
 
-  init(service: Service, container: ContainerID, trimming: CacheTrimming = CacheTrimming()) {
+  init(service: RemoteService, container: ContainerID, trimming: CacheTrimming = CacheTrimming()) {
     self.service = service
     self.container = container
     self.trimming = trimming
@@ -114,7 +114,7 @@ extension [UInt8] {
   /// Whether this SHA-256 is what a checksum of a service says. Checksums of another length are of another kind, which
   /// only their service can check.
   func fits(checksum: String) -> Bool {
-    guard let expected = Base64.decode(checksum), expected.count == count else { return true }
+    guard let expected = CanonicalBase64.decode(checksum), expected.count == count else { return true }
     return expected == self
   }
 }

@@ -16,7 +16,7 @@ extension CKContainer {
   /// Devices share nothing but the server: each has its own account until another lets it in, and hears of what the others
   /// change as devices do. Two values for one folder are two programs on one device.
   public final class Device: Sendable {
-    package let service: Service
+    package let service: RemoteService
 
     /// - Parameter home: The device's folder, what `VIRGA_HOME` is for a program; made if it is not there.
     /// - Parameter name: What other devices of the account see; the folder's name if left out.
@@ -41,7 +41,7 @@ extension CKContainer {
     }
 
     /// A device whose way to the server, clock and name are those of the service: a simulator's, or a test's.
-    package init(_ service: Service) { self.service = service }
+    package init(_ service: RemoteService) { self.service = service }
 
     /// Lets another device into this one's account, as `virga account invite` and `join` do between people.
     ///

@@ -24,7 +24,7 @@ public enum CKAccountStatus: Int, Sendable {
 /// it comes from. No login is needed: the first request makes an account for this device.
 public final class CKContainer: NSObject, Sendable {
   private let id: ContainerID
-  package let service: Service
+  package let service: RemoteService
   /// The user's own data. Only they see it, and whom they share with.
   public let privateCloudDatabase: CKDatabase
   /// Data for everybody who uses the app. Roles of the schema say who may do what.
@@ -41,13 +41,13 @@ public final class CKContainer: NSObject, Sendable {
     self.init(ContainerID(containerIdentifier), on: Process.service)
   }
 
-  package convenience init(_ id: ContainerID, on service: Service) {
+  package convenience init(_ id: ContainerID, on service: RemoteService) {
     let assets = AssetStore(service: service, container: id)
     let user = CurrentUser(service: service)
     self.init(id, on: service) { CKDatabase($0, of: id, on: service, assets: assets, user: user) }
   }
 
-  private init(_ id: ContainerID, on service: Service, database: (CKDatabase.Scope) -> CKDatabase) {
+  private init(_ id: ContainerID, on service: RemoteService, database: (CKDatabase.Scope) -> CKDatabase) {
     self.id = id
     self.service = service
     privateCloudDatabase = database(.private)
@@ -115,7 +115,7 @@ private enum Process {
   static let defaultContainer = CKContainer(settings.container, on: service)
   static let service = settings.service
 
-  private static let settings: (container: ContainerID, service: Service) = {
+  private static let settings: (container: ContainerID, service: RemoteService) = {
     let variables = ProcessInfo.processInfo.environment
     do {
       let settings = try ServiceSettings(environment: variables, program: ServiceSettings.runningProgram)
@@ -123,7 +123,7 @@ private enum Process {
     } catch {
       // Settings that cannot be read must not stop the app, which works without a server; and guessing another server
       // could send data where they do not belong.
-      let service = Service(
+      let service = RemoteService(
         endpoint: "", environment: .development, home: VirgaHome(environment: variables),
         transport: NoTransport(reason: "\(error)"))
       return ("iCloud.unknown", service)

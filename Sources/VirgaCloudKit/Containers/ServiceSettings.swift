@@ -35,8 +35,8 @@ package struct ServiceSettings: Sendable {
 
   /// The server that the settings name, reached through the network.
   /// - Parameter deviceName: What other devices of the account see; what the settings say if left out.
-  func makeService(deviceName: String? = nil) -> Service {
-    Service(
+  func makeService(deviceName: String? = nil) -> RemoteService {
+    RemoteService(
       endpoint: endpoint, environment: environment, home: home,
       transport: CurlTransport(certificateFile: certificateFile), tokens: tokens,
       deviceName: deviceName ?? self.deviceName)
@@ -48,7 +48,7 @@ package struct ServiceSettings: Sendable {
     home = VirgaHome(environment: variables)
     endpoint = try home.endpoint(environment: variables)
     certificateFile = try home.certificateFile(environment: variables)
-    deviceName = variable("VIRGA_DEVICE_NAME") ?? Service.hostName
+    deviceName = variable("VIRGA_DEVICE_NAME") ?? RemoteService.hostName
     let entitlements = Entitlements(besideProgram: program)
     let environment = variable("VIRGA_ENVIRONMENT") ?? entitlements.environment
     self.environment = environment.flatMap { VirgaModel.Environment(rawValue: $0.lowercased()) } ?? .development

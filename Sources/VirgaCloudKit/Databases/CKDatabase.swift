@@ -28,14 +28,14 @@ public final class CKDatabase: NSObject, Sendable {
   /// Whose data this database holds.
   public let databaseScope: Scope
   package let container: ContainerID
-  package let service: Service
+  package let service: RemoteService
   let assets: AssetStore
   let user: CurrentUser
   /// How calls are carried out.
   let settings: CallSettings
 
   init(
-    _ databaseScope: Scope, of container: ContainerID, on service: Service, assets: AssetStore, user: CurrentUser,
+    _ databaseScope: Scope, of container: ContainerID, on service: RemoteService, assets: AssetStore, user: CurrentUser,
     settings: CallSettings = CallSettings()
   ) {
     self.databaseScope = databaseScope

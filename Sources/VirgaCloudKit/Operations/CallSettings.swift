@@ -27,7 +27,7 @@ struct CallSettings: Sendable {
   /// Does the body, again and again while that can help.
   /// - Parameter isRepeatable: Whether the body does no harm when it is done twice.
   func retrying<Value>(
-    on service: Service, isRepeatable: Bool, _ body: () async throws -> Value
+    on service: RemoteService, isRepeatable: Bool, _ body: () async throws -> Value
   ) async throws -> Value {
     guard let retriesFor else { return try await body() }
     let end = service.now() + retriesFor

@@ -141,7 +141,7 @@ final class Keyring: Sendable {
   }
 
   private static func item(_ key: ZoneKey, under secret: ZoneSecret) -> KeyMessages.Item {
-    KeyMessages.Item("key/\(secret.ownerKey)/\(key.id)", Base64.encode(secret.wrap(key)))
+    KeyMessages.Item("key/\(secret.ownerKey)/\(key.id)", CanonicalBase64.encode(secret.wrap(key)))
   }
 
   /// Who takes part in the zone's shares, as it is now.
@@ -276,7 +276,7 @@ final class Keyring: Sendable {
     let bySecret = Dictionary(secrets.map { ($0.ownerKey, $0) }) { first, _ in first }
     return items.compactMap { item in
       guard let name = ZoneItem(item.name), let secret = bySecret[name.ownerKey],
-        let key = Base64.decode(item.value).flatMap({ secret.unwrap($0, id: name.key) })
+        let key = CanonicalBase64.decode(item.value).flatMap({ secret.unwrap($0, id: name.key) })
       else { return nil }
       return OpenedKey(key: key, ownerKey: name.ownerKey, added: item.added)
     }
@@ -394,7 +394,7 @@ private enum ZoneAccess {
 
   static func item(_ secret: ZoneSecret, of spot: Keyring.Spot, under key: AccountKey) -> KeyMessages.Item {
     let sealed = key.wrapping.seal(secret.bytes, for: context(spot, secret.ownerKey))
-    return KeyMessages.Item("\(prefix(spot))\(secret.ownerKey)/\(key.id)", Base64.encode(sealed))
+    return KeyMessages.Item("\(prefix(spot))\(secret.ownerKey)/\(key.id)", CanonicalBase64.encode(sealed))
   }
 
   static func secrets(of spot: Keyring.Spot, in account: AccountKeys) -> [ZoneSecret] {
@@ -402,7 +402,7 @@ private enum ZoneAccess {
     return account.texts.sorted { $0.key < $1.key }.compactMap { name, text in
       guard name.hasPrefix(prefix) else { return nil }
       let parts = name.dropFirst(prefix.count).split(separator: "/").map { KeyID(String($0)) }
-      guard parts.count == 2, let key = account.keychain[parts[1]], let sealed = Base64.decode(text),
+      guard parts.count == 2, let key = account.keychain[parts[1]], let sealed = CanonicalBase64.decode(text),
         let bytes = key.wrapping.open(sealed, for: context(spot, parts[0])).flatMap({ SecretKey($0) })
       else { return nil }
       return ZoneSecret(bytes, ownerKey: parts[0], place: spot.place)

@@ -19,7 +19,7 @@ struct ZoneSeal: Sendable {
     switch field.value {
     case .bytes(let value): bytes = value
     case .unknown(tag, let json):
-      guard json.count > 2, let value = Base64.decode(String(decoding: json[1..<(json.count - 1)], as: UTF8.self))
+      guard json.count > 2, let value = CanonicalBase64.decode(String(decoding: json[1..<(json.count - 1)], as: UTF8.self))
       else {
         return nil
       }
@@ -46,7 +46,7 @@ struct ZoneSeal: Sendable {
       if let field = key?.openField(bytes, of: element.name, in: record.id.name) {
         record.fields[element.name] = field
       } else {
-        let json = Array("\"\(Base64.encode(bytes))\"".utf8)
+        let json = Array("\"\(CanonicalBase64.encode(bytes))\"".utf8)
         record.fields[element.name] = Field(.unknown(tag: Self.tag, json: json), isEncrypted: true)
       }
     }

@@ -341,7 +341,7 @@ extension CKDatabase {
   }
 }
 
-extension Service {
+extension RemoteService {
   /// Whether the server is Apple's, whose shares have addresses of another form.
   var isApples: Bool { Self.isApples(endpoint) }
 

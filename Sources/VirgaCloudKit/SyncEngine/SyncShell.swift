@@ -73,7 +73,7 @@ final class SyncShell: Sendable {
     let token = NotificationCenter.default.addObserver(forName: .CKAccountChanged, object: nil, queue: nil) {
       [weak self] notification in
       // Another server's account is none of this engine's.
-      if let service = notification.object as? Service, service !== self?.service.database.service { return }
+      if let service = notification.object as? RemoteService, service !== self?.service.database.service { return }
       self?.submit(.accountMayHaveChanged)
     }
     observation.withLock { $0 = Observation(token: token) }

@@ -11,10 +11,10 @@ final class CurrentUser: Sendable {
     var hasRecord = false
   }
 
-  private let service: Service
+  private let service: RemoteService
   private let state = Mutex<Known?>(nil)
 
-  init(service: Service) { self.service = service }
+  init(service: RemoteService) { self.service = service }
 
   /// The name, if an answer has said it since the device came to its account.
   var name: UserName? { known?.name }

@@ -8,7 +8,7 @@ extension AccountRoutes {
   func keyItems(_ call: Incoming) async throws(ServiceError) -> KeyMessages.Items {
     let session = try await session(call)
     let message: KeyMessages.Request = try call.body()
-    let place: KeyBook.Place
+    let place: KeyRegistry.Place
     var caller: UserName?
     if let zone = message.zone {
       guard let environment = Environment(rawValue: zone.environment) else {
@@ -26,17 +26,17 @@ extension AccountRoutes {
     } else {
       place = .account(session.account)
     }
-    let added = message.add.map { KeyBook.Item(name: $0.name, value: $0.value, added: call.now) }
+    let added = message.add.map { KeyRegistry.Item(name: $0.name, value: $0.value, added: call.now) }
     let items =
       added.isEmpty
-      ? try await authenticator.read { try KeyBook().items(in: place, $0) }
+      ? try await authenticator.read { try KeyRegistry().items(in: place, $0) }
       : try await authenticator.write { [quotas] transaction in
         try Accounts().checkIsIn(session.device, in: transaction)
         if case .account(let account) = place {
-          try KeyBook().checkSuccessions(among: added, of: account, in: transaction)
+          try KeyRegistry().checkSuccessions(among: added, of: account, in: transaction)
         }
         var random = SystemRandom()
-        return try KeyBook().add(
+        return try KeyRegistry().add(
           added, to: place, in: transaction, quotas: quotas, account: session.account, random: &random)
       }
     return KeyMessages.Items(items: items.map { KeyMessages.Item($0.name, $0.value, added: $0.added) }, user: caller)

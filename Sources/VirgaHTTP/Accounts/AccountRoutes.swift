@@ -18,7 +18,7 @@ package final class AccountRoutes: Sendable {
   private let challenges = Challenges()
   private let pairings = Mutex(Pairings())
   private let guesses = Mutex(GuessLimiter())
-  private let bell = Bell()
+  private let bell = WaitCondition()
   let probes = Probes()
   private let signIns: SignInRoutes
   private let masterCode: String
@@ -249,7 +249,7 @@ package final class AccountRoutes: Sendable {
       throw .badRequest("container \(objection)")
     }
     try authenticator.checkServed(message.container)
-    let webToken = "158__54__" + Base64.encode(SystemRandom.bytes(96))
+    let webToken = "158__54__" + CanonicalBase64.encode(SystemRandom.bytes(96))
     let token = WebToken(
       account: session.account, device: session.device, container: message.container,
       expires: call.now + Limits.webTokenAge)
@@ -330,7 +330,7 @@ package final class AccountRoutes: Sendable {
     var shown = AccountMessages.Awaited.Candidate(
       device: candidate.id, name: candidate.name,
       fingerprint: VerifyingKey.fingerprint(digest: Hex.encode(SHA256.digest(of: candidate.publicKey))),
-      publicKey: Base64.encode(candidate.publicKey))
+      publicKey: CanonicalBase64.encode(candidate.publicKey))
     shown.box = candidate.box
     shown.boxSignature = candidate.boxSignature
     return AccountMessages.Awaited(candidate: shown)
@@ -376,7 +376,7 @@ package final class AccountRoutes: Sendable {
     var candidate = PairingTable.Candidate(id: DeviceID(of: key), name: name, publicKey: key.der)
     candidate.box = message.box
     candidate.boxSignature = message.boxSignature
-    let drawn = Base64.encodeForURL(SystemRandom.bytes(32))
+    let drawn = CanonicalBase64.encodeForURL(SystemRandom.bytes(32))
     let ticket = try await guessing(call) { () throws(ServiceError) in
       try check(
         message.signature, by: key, challenge: message.challenge,
@@ -432,7 +432,7 @@ package final class AccountRoutes: Sendable {
   }
 
   private func checkedKey(_ text: String) throws(ServiceError) -> VerifyingKey {
-    guard let der = Base64.decode(text) else { throw .badRequest("publicKey is not Base64") }
+    guard let der = CanonicalBase64.decode(text) else { throw .badRequest("publicKey is not Base64") }
     do { return try VerifyingKey(der: der) } catch { throw .badRequest("publicKey is not a P-256 key in DER form") }
   }
 
@@ -448,7 +448,7 @@ package final class AccountRoutes: Sendable {
     guard challenges.isFresh(challenge, now: call.now) else {
       throw ServiceError(.authenticationFailed, AccountReason.wrongChallenge)
     }
-    guard let bytes = Base64.decode(signature), key.verifies(bytes, of: text) else {
+    guard let bytes = CanonicalBase64.decode(signature), key.verifies(bytes, of: text) else {
       throw ServiceError(.authenticationFailed, AccountReason.wrongSignature)
     }
     guard challenges.use(challenge, now: call.now) else {

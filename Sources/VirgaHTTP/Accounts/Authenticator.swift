@@ -328,7 +328,7 @@ package final class Authenticator: Sendable {
   }
 
   private func signInURL(_ endpoint: Endpoint, _ request: HTTPRequest, token: KnownToken) -> String {
-    let base = baseURL ?? Front.base(ofHost: request.head.headers["Host"])
+    let base = baseURL ?? Gateway.base(ofHost: request.head.headers["Host"])
     let container = endpoint.container.rawValue.percentEncodedPathSegment
     var url = "\(base)/virga/1/sign-in?container=\(container)&token=\(token.digest)"
     if let origin = request.head.headers["Origin"].flatMap(APIToken.origin) {

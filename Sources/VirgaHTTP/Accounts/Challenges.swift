@@ -12,7 +12,7 @@ final class Challenges: Sendable {
 
   func make(now: Timestamp) -> (challenge: String, expires: Timestamp) {
     let expires = now + Limits.challengeAge
-    let text = "\(Base64.encodeForURL(SystemRandom.bytes(16))).\(expires.milliseconds)"
+    let text = "\(CanonicalBase64.encodeForURL(SystemRandom.bytes(16))).\(expires.milliseconds)"
     return ("\(text).\(key.signature(of: text, for: .session))", expires)
   }
 

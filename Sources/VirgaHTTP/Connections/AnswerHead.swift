@@ -1,18 +1,4 @@
-/// What of a request decides how its answer is written.
-struct AnswerContext {
-  var isHead: Bool
-  var isVersion10: Bool
-  var keepsAlive: Bool
 
-  static let refused = AnswerContext(isHead: false, isVersion10: false, keepsAlive: false)
-}
-
-/// How an answer's body goes out.
-enum AnswerBody {
-  case none
-  case bytes([UInt8])
-  case file(path: String, offset: Int64, length: Int64)
-}
 
 /// Appends the status line and the fields of an answer, and says what follows them.
 /// The connection alone says how the body is framed: such fields of the handler's are left out.
@@ -83,7 +69,7 @@ func isWritable(_ answer: HTTPResponse) -> Bool {
 private func isWrittenByConnection(_ name: String) -> Bool {
   switch name.utf8.count {
   case 4: name.equalsIgnoringASCIICase("Date")
-  case 10: name.equalsIgnoringASCIICase("Connection")
+  case 10: name.equalsIgnoringASCIICase("HTTPConnection")
   case 14: name.equalsIgnoringASCIICase("Content-Length")
   case 17: name.equalsIgnoringASCIICase("Transfer-Encoding")
   default: false

@@ -79,9 +79,9 @@ final class Listener: EventSource {
     next = (next + 1) % loops.count
     let service = service
     if target === loop {
-      Connection.open(descriptor, address: address, on: target, service: service)
+      HTTPConnection.open(descriptor, address: address, on: target, service: service)
     } else {
-      target.post { Connection.open(descriptor, address: address, on: target, service: service) }
+      target.post { HTTPConnection.open(descriptor, address: address, on: target, service: service) }
     }
   }
 

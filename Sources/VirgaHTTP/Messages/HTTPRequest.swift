@@ -1,39 +1,5 @@
 import VirgaAuth
 
-/// Names and values of header fields in the order they came; names compare without regard to case.
-public struct HTTPHeaders: Sendable, Hashable {
-  public private(set) var fields: [(name: String, value: String)] = []
-
-  public init() {}
-  public init(_ fields: [(String, String)]) { self.fields = fields.map { (name: $0.0, value: $0.1) } }
-
-  /// The first value of that name.
-  public subscript(name: String) -> String? {
-    fields.first { $0.name.equalsIgnoringASCIICase(name) }?.value
-  }
-
-  func last(named name: String) -> String? {
-    fields.last { $0.name.equalsIgnoringASCIICase(name) }?.value
-  }
-
-  public mutating func append(_ name: String, _ value: String) {
-    // Most messages have a few fields; one allocation for them instead of one each time their number doubles.
-    if fields.isEmpty { fields.reserveCapacity(8) }
-    fields.append((name: name, value: value))
-  }
-
-  public static func == (left: HTTPHeaders, right: HTTPHeaders) -> Bool {
-    left.fields.elementsEqual(right.fields) { $0 == $1 }
-  }
-
-  public func hash(into hasher: inout Hasher) {
-    for field in fields {
-      hasher.combine(field.name)
-      hasher.combine(field.value)
-    }
-  }
-}
-
 extension String {
   func equalsIgnoringASCIICase(_ other: String) -> Bool {
     guard utf8.count == other.utf8.count else { return false }
@@ -43,23 +9,6 @@ extension String {
     }
     return true
   }
-}
-
-/// The first line and the fields of a request.
-public struct HTTPRequestHead: Sendable, Hashable {
-  public var method: String
-  /// The target as it was sent, always beginning with `/`: path and query, still percent-encoded.
-  public var target: String
-  public var headers: HTTPHeaders
-
-  public init(method: String, target: String, headers: HTTPHeaders = HTTPHeaders()) {
-    self.method = method
-    self.target = target
-    self.headers = headers
-  }
-
-  /// The target without its query, still percent-encoded.
-  public var path: Substring { target[...].divided(at: UInt8(ascii: "?"))?.before ?? target[...] }
 }
 
 /// A whole request, its body read.

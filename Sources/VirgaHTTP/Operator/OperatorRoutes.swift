@@ -108,7 +108,7 @@ package final class OperatorRoutes: Sendable {
     // those that keys had before they belonged to an environment.
     let environment = message.environment ?? .development
     let place = environment == .development ? "" : "\(environment.rawValue)\n"
-    let id = SHA256.hexDigest(of: "\(message.container)\n\(place)\(Base64.encode(key.der))")
+    let id = SHA256.hexDigest(of: "\(message.container)\n\(place)\(CanonicalBase64.encode(key.der))")
     let new = ServerKey(
       id: id, container: message.container, environment: environment, name: name, publicKey: key.der,
       created: authenticator.now())

@@ -94,7 +94,7 @@ package struct ServerSecrets: Sendable {
 
   /// Signs a text; 43 characters that may stand in a URL or a header.
   package func signature(of text: String, for purpose: Purpose) -> String {
-    Base64.encodeForURL(mac(of: Array(text.utf8), for: purpose))
+    CanonicalBase64.encodeForURL(mac(of: Array(text.utf8), for: purpose))
   }
 
   /// Whether `signature` is what `signature(of:for:)` gives; takes the same time for every wrong one.

@@ -14,7 +14,7 @@ struct SharePage {
   let texts: SharePageTexts
 
   var response: HTTPResponse {
-    let nonce = Base64.encodeForURL(SystemRandom.bytes(18))
+    let nonce = CanonicalBase64.encodeForURL(SystemRandom.bytes(18))
     let policy = [
       "default-src 'none'", "style-src 'nonce-\(nonce)'", "base-uri 'none'", "form-action 'none'",
       "frame-ancestors 'none'",
@@ -74,7 +74,7 @@ struct SharePage {
     """
 }
 
-extension Front {
+extension Gateway {
   /// Answers who opens the address of a share.
   func sharePage(_ path: SharePath, _ head: HTTPRequestHead) async -> HTTPResponse {
     guard configuration.serves(path.container) else {

@@ -12,7 +12,7 @@ struct SignInPage {
   }
 
   var response: HTTPResponse {
-    let nonce = Base64.encodeForURL(SystemRandom.bytes(18))
+    let nonce = CanonicalBase64.encodeForURL(SystemRandom.bytes(18))
     let policy = [
       "default-src 'none'", "script-src 'nonce-\(nonce)'", "style-src 'nonce-\(nonce)'", "connect-src 'self'",
       "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",

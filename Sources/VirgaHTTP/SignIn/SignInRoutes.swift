@@ -16,7 +16,7 @@ final class SignInRoutes: Sendable {
   private let credentials = Credentials()
   private let signIns = Mutex(SignIns())
   private let guesses = Mutex(GuessLimiter())
-  private let bell = Bell()
+  private let bell = WaitCondition()
   private let pollAge: Duration
   private let age: Duration
   private let keptAge: Duration
@@ -59,7 +59,7 @@ final class SignInRoutes: Sendable {
     let signIn = SignInTable.Request(
       container: token.container, tokenDigest: message.token, tokenName: token.name, origin: origin,
       callback: token.callback)
-    let ticket = Base64.encodeForURL(SystemRandom.bytes(32))
+    let ticket = CanonicalBase64.encodeForURL(SystemRandom.bytes(32))
     let now = authenticator.now()
     let (code, expires) = try locking { signIns throws(ServiceError) in
       try signIns.table.begin(
@@ -101,7 +101,7 @@ final class SignInRoutes: Sendable {
     let (signIn, account, device) = try locking { signIns throws(ServiceError) in
       try signIns.table.collect(message.ticket, now: now)
     }
-    let text = "158__54__" + Base64.encode(SystemRandom.bytes(96))
+    let text = "158__54__" + CanonicalBase64.encode(SystemRandom.bytes(96))
     let token = WebToken(
       account: account, device: device, container: signIn.container,
       expires: now + (message.keepsSignedIn ? keptAge : age), apiToken: signIn.tokenDigest)

@@ -1,5 +1,3 @@
-/// How two values of one type lie to each other.
-public enum ValueOrder: Hashable, Sendable { case ascending, same, descending }
 
 extension FieldValue {
   /// How this value lies to another; `nil` if they have no order. Texts are in the order of their bytes.

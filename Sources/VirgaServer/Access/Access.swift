@@ -4,7 +4,7 @@ import VirgaWire
 /// What a caller may see and do: the one place where that is decided.
 ///
 /// A private database is its user's alone. In the public one a record type's grants decide: see `PublicGrants`. The shared database is a
-/// view of what others share with the user of their private databases: see `SharedReach`.
+/// view of what others share with the user of their private databases: see `VisibleScope`.
 struct Access {
   let scope: DatabaseScope
   let user: UserName?
@@ -15,7 +15,7 @@ struct Access {
   /// The owner that zones are given in answers. Zones of the public database belong to nobody.
   let owner: UserName
   /// What tokens of zones of others are sealed with. One's own zones hold nothing that is to be kept from oneself.
-  let tokens: TokenSeal?
+  let tokens: TokenCipher?
 
   init(_ context: CallContext) throws {
     let endpoint = context.endpoint
@@ -23,7 +23,7 @@ struct Access {
     user = context.principal.user
     container = endpoint.container
     environment = endpoint.environment
-    tokens = endpoint.scope == .shared ? TokenSeal(context) : nil
+    tokens = endpoint.scope == .shared ? TokenCipher(context) : nil
     switch scope {
     case .public:
       owner = .defaultOwner

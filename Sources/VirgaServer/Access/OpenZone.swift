@@ -7,13 +7,13 @@ struct OpenZone {
   let database: DatabaseKey
   var row: ZoneRow?
   /// What the caller may see of it, if it is another user's.
-  var reach: SharedReach?
+  var reach: VisibleScope?
   /// What the caller may do in it, if it is the public database's.
   var grants: PublicGrants?
   /// What its change tokens are sealed with, if it is another user's.
-  var tokens: TokenSeal?
+  var tokens: TokenCipher?
   /// What its change tags are sealed with, if only a part of it is shared: they count the changes of the rest, too.
-  var tags: TokenSeal?
+  var tags: TokenCipher?
 
   var isDefault: Bool { id.name == .default }
 }
@@ -39,7 +39,7 @@ extension Access {
     guard let user, let shared = try transaction.sharedZone(id.name, in: key, for: user), !shared.isDeleted,
       let row = try transaction.zone(id.name, in: key), !row.isDeleted
     else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
-    let reach = try SharedReach(shared, row: row, in: transaction)
+    let reach = try VisibleScope(shared, row: row, in: transaction)
     guard !reach.isEmpty else { throw ServiceError(.zoneNotFound, Reason.zoneNotFound) }
     return OpenZone(
       id: id, database: key, row: row, reach: reach, tokens: tokens, tags: reach.isWholeZone ? nil : tokens)

@@ -8,7 +8,7 @@ enum VisiblePart {
   /// Those that a user made, in the public database.
   case madeBy(UserName)
   /// Those that a part of another user's zone is shared with.
-  case below(SharedReach)
+  case below(VisibleScope)
 
   /// Whether there may be records that the caller is to learn nothing of: neither what they say, nor where they lie in an
   /// order, nor how many there are.
@@ -31,7 +31,7 @@ extension PublicGrants {
   }
 }
 
-extension SharedReach {
+extension VisibleScope {
   /// The names of all that a hierarchy's participant may see, and perhaps of some more; `nil` for more than `limit`.
   func names(in row: ZoneRow, atMost limit: Int, _ transaction: any ReadTransaction) throws -> [RecordName]? {
     var names: [RecordName] = []

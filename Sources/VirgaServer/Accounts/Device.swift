@@ -28,35 +28,3 @@ package struct Device: Hashable, Sendable, Codable {
     return name.unicodeScalars.allSatisfy(NameRule.isPrintable) ? nil : "has a character that cannot be printed"
   }
 }
-
-/// An account: what its devices have in common.
-package struct Account: Hashable, Sendable, Codable {
-  package var id: AccountID
-  package var created: Timestamp
-}
-
-/// What a web-auth token stands for. Its text is never stored, only the digest that it is kept under.
-package struct WebToken: Hashable, Sendable, Codable {
-  package var account: AccountID
-  /// The device that made it; the token ends with that device.
-  package var device: DeviceID
-  package var container: ContainerID
-  package var expires: Timestamp
-  /// The digest of the API token that it was made with, and ends with.
-  package var apiToken: String?
-
-  package init(
-    account: AccountID, device: DeviceID, container: ContainerID, expires: Timestamp, apiToken: String? = nil
-  ) {
-    self.account = account
-    self.device = device
-    self.container = container
-    self.expires = expires
-    self.apiToken = apiToken
-  }
-}
-
-/// A code that lets somebody make an account on a server that invites.
-package struct Invitation: Hashable, Sendable, Codable {
-  package var expires: Timestamp
-}

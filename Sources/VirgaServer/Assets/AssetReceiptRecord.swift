@@ -7,7 +7,7 @@ import VirgaWire
 /// housekeeping finds those that are past.
 struct AssetReceiptRecord: Hashable {
   let key: String
-  let claim: UploadClaim
+  let claim: UploadGrant
   let checksum: String
   let size: Int64
   /// When the receipt expires; the claim's own moment is that of the upload URL.
@@ -33,7 +33,7 @@ struct AssetReceiptRecord: Hashable {
       value: Array(parts.joined(separator: "\n").utf8))
   }
 
-  init(key: String, claim: UploadClaim, checksum: String, size: Int64, expires: Timestamp) {
+  init(key: String, claim: UploadGrant, checksum: String, size: Int64, expires: Timestamp) {
     self.key = key
     self.claim = claim
     self.checksum = checksum
@@ -47,7 +47,7 @@ struct AssetReceiptRecord: Hashable {
     guard parts.count == 9, let environment = Environment(rawValue: String(parts[1])), let size = Int64(parts[6]),
       let expires = Int64(parts[7]).map(Timestamp.init(milliseconds:))
     else { throw StoreError.damaged("upload receipt \(entity.key) cannot be read") }
-    let claim = UploadClaim(
+    let claim = UploadGrant(
       container: ContainerID(String(parts[0])), environment: environment, user: UserName(String(parts[2])),
       recordName: RecordName(String(parts[3])), fieldName: FieldName(String(parts[4])), expires: expires)
     self.init(key: entity.key, claim: claim, checksum: String(parts[5]), size: size, expires: expires)

@@ -24,7 +24,7 @@ extension Service {
       }
       return (asset: asset, row: row)
     }
-    let claim = UploadClaim(
+    let claim = UploadGrant(
       container: context.endpoint.container, environment: context.endpoint.environment, user: user, recordName: "",
       fieldName: "", expires: context.now)
     let expires = context.now + Limits.receiptAge

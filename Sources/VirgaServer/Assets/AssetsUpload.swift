@@ -14,7 +14,7 @@ extension Service {
     for item in request.items {
       let name = item.recordName ?? RecordName(context.makeUUID())
       try check(item, name: name)
-      var claim = UploadClaim(
+      var claim = UploadGrant(
         container: context.endpoint.container, environment: context.endpoint.environment, user: user, recordName: name,
         fieldName: item.fieldName, expires: context.now + Limits.uploadURLAge)
       claim.scope = access.scope
@@ -39,7 +39,7 @@ extension Service {
   /// - Throws: `badRequest` when the upload URL has expired or the bytes are too many, `quotaExceeded` when the user has
   ///   uploaded more that no record claims than a database may hold.
   package func acceptUpload(
-    for claim: UploadClaim, checksum: String, size: Int64, in transaction: any WriteTransaction, now: Timestamp,
+    for claim: UploadGrant, checksum: String, size: Int64, in transaction: any WriteTransaction, now: Timestamp,
     random: inout some RandomNumberGenerator
   ) throws -> AssetReceipt {
     if claim.expires < now { throw ServiceError.badRequest("the upload URL has expired") }
@@ -47,7 +47,7 @@ extension Service {
     let receipt = AssetReceiptRecord(
       key: RandomText.secret(using: &random), claim: claim, checksum: checksum, size: size,
       expires: now + Limits.receiptAge)
-    let upload = UnclaimedUpload(checksum: checksum, size: size, scope: claim.scope, expires: receipt.expires)
+    let upload = UnreferencedUpload(checksum: checksum, size: size, scope: claim.scope, expires: receipt.expires)
     try quotas.admit(upload, for: claim, in: transaction, now: now)
     try transaction.put(AssetRow(checksum: checksum, size: size, uploaded: now))
     try transaction.put(receipt.entity)

@@ -12,11 +12,11 @@ struct FeedPosition {
   ///   - tokens: What it is sealed with.
   ///   - incarnation: The feed's; `nil` while nothing was written there. A reader of such a feed gets a token with the
   ///     incarnation 0, which later means the beginning.
-  ///   - floor: Tokens before it have expired, since deletions up to it were forgotten.
+  ///   - lowWaterMark: Tokens before it have expired, since deletions up to it were forgotten.
   /// - Throws: `changeTokenExpired` for any other token, because all a reader can do then is begin again.
   init(
-    _ text: String?, tokens: TokenSeal? = nil, feed: ChangeToken.Feed, incarnation: UInt64?, sequence: Int64,
-    floor: Int64 = 0
+    _ text: String?, tokens: TokenCipher? = nil, feed: ChangeToken.Feed, incarnation: UInt64?, sequence: Int64,
+    lowWaterMark: Int64 = 0
   ) throws {
     (position, horizon) = (0, sequence)
     guard let text else { return }
@@ -27,7 +27,7 @@ struct FeedPosition {
       return
     }
     guard let incarnation, token.incarnation == incarnation, token.position <= sequence,
-      max(token.position, token.horizon) >= floor
+      max(token.position, token.horizon) >= lowWaterMark
     else { throw ServiceError.changeTokenExpired }
     (position, horizon) = (token.position, token.horizon)
   }

@@ -89,16 +89,16 @@ struct ZoneFeed {
   }
 
   private func readForward(
-    _ request: ZoneChangesRequest, row: ZoneRow, reach: SharedReach?, view: RecordView, into page: inout Page
+    _ request: ZoneChangesRequest, row: ZoneRow, reach: VisibleScope?, view: RecordView, into page: inout Page
   ) throws -> ChangeToken {
     let start = try FeedPosition(
       request.syncToken, tokens: access.tokens, feed: .zone, incarnation: row.incarnation, sequence: row.sequence,
-      floor: row.floor)
+      lowWaterMark: row.lowWaterMark)
     var last = start.position
     page.reserve(row.sequence - start.position)
     // Of a hierarchy's deletions its notes tell: a tombstone does not say what it once belonged to.
     let isFiltered = reach.map { !$0.isWholeZone } ?? false
-    var notes = try reach.map { try transaction.shareNotes(of: $0.zone, after: start.position) }
+    var notes = try reach.map { try transaction.visibilityChanges(of: $0.zone, after: start.position) }
     var note = try notes?.next()
     let portion = page.limit + 1
     let hiddenReads = try changes(
@@ -130,7 +130,7 @@ struct ZoneFeed {
   /// of the hierarchy are looked for from its root.
   /// - Returns: How many reads were for what is hidden.
   private func changes(
-    in row: ZoneRow, of reach: SharedReach?, after position: Int64, portion: Int,
+    in row: ZoneRow, of reach: VisibleScope?, after position: Int64, portion: Int,
     _ body: (StoredRecord) throws -> Bool
   ) throws -> Int {
     let limit = Limits.changesReadPerPageMax
@@ -171,7 +171,7 @@ struct ZoneFeed {
   /// The names of what a participant sees, by the number of the last change; `nil` for too many. And about how many reads
   /// it took to know.
   private func visible(
-    _ reach: SharedReach, in row: ZoneRow, where isWanted: (Int64) -> Bool
+    _ reach: VisibleScope, in row: ZoneRow, where isWanted: (Int64) -> Bool
   ) throws -> (names: [RecordName]?, reads: Int) {
     guard let names = try reach.names(in: row, atMost: Limits.changesReadPerPageMax, transaction) else {
       return (nil, Limits.changesReadPerPageMax)
@@ -188,7 +188,7 @@ struct ZoneFeed {
 
   /// Tells of a record that the participant began or ceased to see. One that changed since is told under its own number.
   private func add(
-    _ note: (sequence: Int64, name: RecordName), _ start: FeedPosition, row: ZoneRow, reach: SharedReach?,
+    _ note: (sequence: Int64, name: RecordName), _ start: FeedPosition, row: ZoneRow, reach: VisibleScope?,
     view: RecordView, to page: inout Page
   ) throws -> Bool {
     guard var record = try transaction.record(note.name, in: row) else {
@@ -207,7 +207,7 @@ struct ZoneFeed {
 
   /// A walk from the newest change to the oldest shows live records only: it tells what there is, not what happened.
   private func readBackward(
-    _ request: ZoneChangesRequest, row: ZoneRow, reach: SharedReach?, view: RecordView, into page: inout Page
+    _ request: ZoneChangesRequest, row: ZoneRow, reach: VisibleScope?, view: RecordView, into page: inout Page
   ) throws -> ChangeToken {
     var last = row.sequence + 1
     if let text = request.syncToken {

@@ -3,7 +3,7 @@ package import VirgaModel
 /// A piece of what clears a store of what is past its age: small enough that saves which wait for it do not wait long.
 package enum CompactionStep: Hashable, Sendable {
   /// Tombstones, whose zones then refuse older tokens, replaced versions, and notes to participants.
-  case zones([ZoneKey])
+  case zones([ZoneAddress])
   /// Records that went with their zones.
   case removedRecords
   /// Entries of indexes that were taken away.
@@ -50,7 +50,7 @@ extension Service {
     case .receipts(let keys):
       for key in keys {
         if let receipt = try transaction.entity(.receipt, key: key).map(AssetReceiptRecord.init), !receipt.isSpent {
-          try transaction.removeUnclaimed(receipt)
+          try transaction.removeUnreferenced(receipt)
         }
         try transaction.removeEntity(.receipt, key: key)
       }
@@ -62,35 +62,35 @@ extension Service {
   }
 
   private func compact(_ zone: ZoneRow, in transaction: any WriteTransaction, now: Timestamp) throws -> Bool {
-    try dropNotes(of: zone, in: transaction)
+    try dropVisibilityChanges(of: zone, in: transaction)
     // Before its tombstones, each of which takes what is left of its record's versions along.
     let versions = try transaction.dropVersions(in: zone, before: now - Limits.versionAge, limit: Self.rowsPerStep)
     if versions > 0 { return true }
     let moment = now - Limits.tombstoneAge
     let dropped = try transaction.dropTombstones(in: zone, before: moment, limit: Self.rowsPerStep)
     guard let last = dropped.max() else { return false }
-    if last > zone.floor {
+    if last > zone.lowWaterMark {
       var zone = zone
-      zone.floor = last
+      zone.lowWaterMark = last
       try transaction.put(&zone)
     }
     return dropped.count == Self.rowsPerStep
   }
 
   /// Drops notes to participants whose every name a later note has too, or that no token is old enough to need.
-  private func dropNotes(of row: ZoneRow, in transaction: any WriteTransaction) throws {
+  private func dropVisibilityChanges(of row: ZoneRow, in transaction: any WriteTransaction) throws {
     guard row.sharing != .none, !row.isDeleted else { return }
     let members = try transaction.liveShares(of: row).reduce(into: Set<UserName>()) { members, share in
       members.formUnion(try ShareState(share).members)
     }
     for user in members.sorted() {
       guard let zone = try transaction.sharedZone(row.name, in: row.database, for: user) else { continue }
-      let notes = try transaction.entities(.shareNote, owner: zone.key).map(ShareNote.init)
+      let notes = try transaction.entities(.visibilityChange, owner: zone.key).map(VisibilityChange.init)
       var later: Set<RecordName> = []
       for note in notes.sorted(by: { $0.first > $1.first }) {
-        let isPast = note.first + Int64(note.names.count) <= row.floor
+        let isPast = note.first + Int64(note.names.count) <= row.lowWaterMark
         if isPast || note.names.allSatisfy(later.contains) {
-          try transaction.removeEntity(.shareNote, key: note.entity.key)
+          try transaction.removeEntity(.visibilityChange, key: note.entity.key)
         }
         later.formUnion(note.names)
       }
@@ -117,7 +117,7 @@ extension Service {
   package func collectAssets(
     in transaction: any WriteTransaction, now: Timestamp, limit: Int
   ) throws -> [String] {
-    let rows = try transaction.unclaimedAssets(before: now - Limits.unclaimedAssetAge, limit: limit)
+    let rows = try transaction.unreferencedAssets(before: now - Limits.unreferencedAssetAge, limit: limit)
     for row in rows { try transaction.removeAsset(row.checksum) }
     return rows.map(\.checksum)
   }

@@ -27,7 +27,7 @@ package struct Erasure {
   private let names: ErasedNames
   private let transaction: any WriteTransaction
   /// Others' zones that records were taken out of.
-  private var changedZones: Set<ZoneKey> = []
+  private var changedZones: Set<ZoneAddress> = []
 
   /// Erases a person's rows. The files of their assets, and the bytes that they leave in the store's files, go after
   /// that; until `finish` the store remembers that this is to be done.
@@ -106,7 +106,7 @@ package struct Erasure {
       zone.incarnation = RandomText.incarnation(using: &random)
       zone.sequence += 1
       zone.databaseSequence = database.sequence
-      changedZones.insert(ZoneKey(zone.name, in: database.key))
+      changedZones.insert(ZoneAddress(zone.name, in: database.key))
     }
     try transaction.put(database)
     try transaction.put(&zone)
@@ -123,7 +123,7 @@ package struct Erasure {
       let zone = try SharedZone(
         entity, for: UserName(parts[2]), container: ContainerID(parts[0]), environment: environment)
       let isGone = zone.database.owner.map { names.contains($0.rawValue) } ?? false
-      if isGone || changedZones.contains(ZoneKey(zone.name, in: zone.database)) { feeds.insert(entity.owner) }
+      if isGone || changedZones.contains(ZoneAddress(zone.name, in: zone.database)) { feeds.insert(entity.owner) }
     }
     for key in feeds.sorted() {
       guard let text = try transaction.entity(.sharedFeed, key: key)?.value else { continue }
@@ -152,7 +152,7 @@ package struct Erasure {
   private func dropAssets() throws -> Int {
     var count = 0
     while true {
-      let assets = try transaction.unclaimedAssets(before: Timestamp(milliseconds: .max), limit: 1_000)
+      let assets = try transaction.unreferencedAssets(before: Timestamp(milliseconds: .max), limit: 1_000)
       if assets.isEmpty { return count }
       for asset in assets { try transaction.removeAsset(asset.checksum) }
       count += assets.count

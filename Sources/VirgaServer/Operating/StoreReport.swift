@@ -27,7 +27,7 @@ package struct StoreReport: Hashable, Sendable, Codable {
   package var otherBytes: Int64
   /// Pages that nothing uses now.
   package var freeBytes: Int64
-  package var unclaimedAssets = 0
+  package var unreferencedAssets = 0
   package var unclaimedAssetBytes: Int64 = 0
   package var databaseBytes: Int64
   package var assetBytes: Int64 = 0
@@ -114,7 +114,7 @@ package struct StoreReport: Hashable, Sendable, Codable {
       assetBytes += assets.reduce(0) { $0 + $1.size }
       last = end.checksum
     }
-    unclaimedAssets = count - claimed
+    unreferencedAssets = count - claimed
     unclaimedAssetBytes = assetBytes - lines.reduce(0) { $0 + $1.assetBytes }
   }
 

@@ -95,60 +95,6 @@ public struct IndexDefinition: Hashable, Sendable {
   }
 }
 
-/// An index that a zone has.
-public struct RecordIndex: Hashable, Sendable {
-  /// Given by the store, ascending.
-  public var id: Int64
-  public var definition: IndexDefinition
-  /// Whose query made it; empty if that is not known.
-  public var maker: String
-  /// Whether it has an entry for every record. Before that nothing can be found by it.
-  public var isReady: Bool
-
-  public init(id: Int64, definition: IndexDefinition, maker: String = "", isReady: Bool = true) {
-    self.id = id
-    self.definition = definition
-    self.maker = maker
-    self.isReady = isReady
-  }
-}
-
-/// How much of an index is filled at once, so that nobody waits long for the writer. One record is taken in any case.
-public struct IndexPortion: Hashable, Sendable {
-  /// Records to look at.
-  public var records: Int
-  /// Entries to write.
-  public var entries: Int
-  /// Bytes of fields to read.
-  public var bytes: Int
-
-  public init(records: Int, entries: Int, bytes: Int) {
-    self.records = records
-    self.entries = entries
-    self.bytes = bytes
-  }
-
-  /// As queries have it done.
-  public static let usual = IndexPortion(
-    records: Limits.recordsPerIndexStepMax, entries: Limits.entriesPerIndexStepMax, bytes: Limits.bytesPerIndexStepMax)
-  public static let all = IndexPortion(records: .max, entries: .max, bytes: .max)
-}
-
-/// A place in an index: entries are in the order of key and name.
-public struct IndexEntry: Hashable, Sendable, Comparable {
-  public var key: [UInt8]
-  public var name: RecordName
-
-  public init(key: [UInt8], name: RecordName) {
-    self.key = key
-    self.name = name
-  }
-
-  public static func < (left: IndexEntry, right: IndexEntry) -> Bool {
-    left.key == right.key ? left.name < right.name : left.key.lexicographicallyPrecedes(right.key)
-  }
-}
-
 extension QueryField {
   /// The field's name in a schema.
   var storedName: String {
@@ -172,7 +118,7 @@ extension StoredRecord {
 
   /// - Parameter names: The fields to read; `nil` for all.
   func subject(in zone: ZoneID, only names: Set<FieldName>?) throws -> QuerySubject {
-    let json = fieldsJSON.first == FieldSeal.mark ? Array(fieldsJSON.dropFirst()) : fieldsJSON
+    let json = fieldsJSON.first == StoredFieldCipher.mark ? Array(fieldsJSON.dropFirst()) : fieldsJSON
     let fields = try reading(json) { json in
       try names.map { try Fields(json: json, only: $0) } ?? Fields(json: json)
     }

@@ -8,22 +8,6 @@ enum QueryPath {
   case index(IndexDefinition.Kind, QueryField, QueryBounds, isRange: Bool)
 }
 
-/// Where in an index.
-enum QueryBounds {
-  case intervals([KeyInterval])
-  case ranges([IndexRange])
-
-  /// In the order of the index, without overlaps.
-  func ranges(descending: Bool) -> [IndexRange] {
-    let ranges =
-      switch self {
-      case .intervals(let intervals): intervals.map { $0.range(descending: descending) }
-      case .ranges(let ranges): ranges
-      }
-    return ranges.sorted { $0.lower.lexicographicallyPrecedes($1.lower) }
-  }
-}
-
 extension QueryFilter {
   /// The ways that the filter offers. Negative filters offer none: what they leave out is seldom much.
   /// - Parameter searchable: The fields that a search of the whole record looks at.

@@ -205,7 +205,7 @@ struct QueryRun {
   ) throws -> RecordIndex {
     let known = try transaction.indexes(of: row)
     if let index = known.first(where: { $0.definition == definition }), index.isReady { return index }
-    throw WriteNeeded(zone: ZoneKey(row.name, in: row.database), definition: definition, besides: other?.id)
+    throw WriteNeeded(zone: ZoneAddress(row.name, in: row.database), definition: definition, besides: other?.id)
   }
 
   // MARK: Reading

@@ -1,16 +1,6 @@
 import VirgaModel
 import VirgaWire
 
-/// A query needs an index that is not ready: call `Service.advance` in writes of their own until it is, and read again.
-public struct WriteNeeded: Error, Hashable, Sendable, CustomStringConvertible {
-  public let zone: ZoneKey
-  public let definition: IndexDefinition
-  /// An index that the same query still reads.
-  public let besides: Int64?
-
-  public var description: String { "an index has to be made first" }
-}
-
 extension Service {
   /// Finds the records that meet a query, a page at a time.
   ///
@@ -22,7 +12,7 @@ extension Service {
   ) throws -> Reply {
     let access = try Access(context)
     try Limits.check(desiredKeys: request.desiredKeys)
-    let seal = TokenSeal(context)
+    let seal = TokenCipher(context)
     let start = try request.continuationMarker.map { try ContinuationMarker($0, of: request, seal).position }
     let zones = try access.zones(of: request, in: transaction)
     let query = try CheckedQuery(request.query, access: access, in: transaction, context: context)

@@ -174,7 +174,7 @@ extension RecordBatch {
       name: entry.name, zone: zone.id, scope: access.scope,
       schema: entry.isAdmitted ? nil : try schemas.draft(of: type, mayBeUsers: live != nil),
       assets: hasAssets
-        ? AssetLedger(context, spent: spentReceipts, kept: assetsKept(of: entry.name), in: transaction) : nil,
+        ? AssetAccounting(context, spent: spentReceipts, kept: assetsKept(of: entry.name), in: transaction) : nil,
       live: live, seal: seal)
     try merge.apply(change, entry.fields, replaces: entry.operation.kind.replaces)
     if let schema = merge.schema {

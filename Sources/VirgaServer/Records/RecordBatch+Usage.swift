@@ -1,22 +1,6 @@
 import VirgaModel
 import VirgaWire
 
-/// How much a database may hold: the JSON of its live records, the bytes of their assets, and what its owner's devices
-/// keep for each other. `nil` sets no bound. Versions that were replaced have the same room again, and so have tombstones.
-///
-/// A user's quota counts what lies in their private database, whoever wrote it.
-public struct Quotas: Hashable, Sendable {
-  public var userBytes: Int64?
-  public var publicBytes: Int64?
-
-  public init(userBytes: Int64? = nil, publicBytes: Int64? = nil) {
-    self.userBytes = userBytes
-    self.publicBytes = publicBytes
-  }
-
-  func limit(of database: DatabaseKey) -> Int64? { database.owner == nil ? publicBytes : userBytes }
-}
-
 extension RecordBatch {
   /// Fails the saves that would take the database over its quota, operation after operation. What makes a record
   /// smaller always succeeds.
@@ -54,7 +38,7 @@ extension RecordBatch {
     guard forgetsDeletions, buried > 0 else { return }
     let dropped = try transaction.dropTombstones(
       in: row, before: Timestamp(milliseconds: .max), limit: 2 * buried)
-    row.floor = max(row.floor, dropped.max() ?? 0)
+    row.lowWaterMark = max(row.lowWaterMark, dropped.max() ?? 0)
   }
 
   /// What the database holds more, or less, when the batch is done.

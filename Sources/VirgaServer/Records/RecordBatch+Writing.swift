@@ -24,9 +24,9 @@ extension RecordBatch {
     for entry in entries { try write(entry, &work, context: context) }
     for name in cascaded {
       guard let record = try transaction.record(name, in: work.row), !record.isDeleted else { continue }
-      try bury(record, &work, context: context)
+      try writeTombstone(record, &work, context: context)
     }
-    for record in endedShares { try bury(record, &work, context: context) }
+    for record in endedShares { try writeTombstone(record, &work, context: context) }
     for record in implied.values.sorted(by: { $0.name < $1.name }) { try writeImplied(record, &work) }
     try writeAddresses(startingAt: work.row.sequence, in: transaction)
     try sharing?.carry(of: self, row: &work.row, in: transaction, context: &context)
@@ -57,10 +57,10 @@ extension RecordBatch {
       try transaction.put(save.record, in: work.row, replacing: save.previous, keepsVersion: keepsVersions)
       for receipt in save.receipts {
         try transaction.put(receipt.spent.entity)
-        try transaction.removeUnclaimed(receipt)
+        try transaction.removeUnreferenced(receipt)
       }
       events.append(RecordEvent(save.isNew ? .created : .updated, save.record))
-    case .delete(let record): try bury(record, &work, context: context)
+    case .delete(let record): try writeTombstone(record, &work, context: context)
     case .leave(let record):
       var state = try ShareState(record)
       if let user = access.user {
@@ -79,7 +79,7 @@ extension RecordBatch {
     try work.transaction.put(next, in: work.row, replacing: live, keepsVersion: keepsVersions)
   }
 
-  private mutating func bury(_ record: StoredRecord, _ work: inout ZoneWork, context: CallContext) throws {
+  private mutating func writeTombstone(_ record: StoredRecord, _ work: inout ZoneWork, context: CallContext) throws {
     let modified = context.stamp(by: access.user ?? .defaultOwner, after: record.modified)
     let tombstone = record.tombstone(sequence: work.nextSequence(), modified: modified)
     try work.transaction.put(tombstone, in: work.row, replacing: record, keepsVersion: keepsVersions)

@@ -71,7 +71,7 @@ struct RecordBatch {
   var entries: [Entry] = []
   /// Records that go because a record that they refer to goes, in the order in which they were found.
   var cascaded: [RecordName] = []
-  var schemas: SchemaBook
+  var schemas: SchemaRegistry
   var spentReceipts: Set<String> = []
   /// Whether the names of records to create are taken for new without a look: the store says when a record is put.
   let takesNamesForNew: Bool
@@ -82,7 +82,7 @@ struct RecordBatch {
   /// How many tombstones the batch made.
   var buried = 0
   let wholeView: RecordView
-  let seal: FieldSeal
+  let seal: StoredFieldCipher
   /// For what the answer shows of saved records, and of those that conflicts were with.
   var (savedBytes, conflictBytes) = (AnswerAllowance(), AnswerAllowance())
   /// Records that change only because a share begins or ends; by name.
@@ -104,7 +104,7 @@ struct RecordBatch {
     self.zone = zone
     self.transaction = transaction
     isAtomic = request.isAtomic && !zone.isDefault
-    schemas = SchemaBook(context.endpoint, in: transaction)
+    schemas = SchemaRegistry(context.endpoint, in: transaction)
     wholeView = RecordView(zone: zone, context: context)
     seal = zone.seal(context)
   }

@@ -8,11 +8,11 @@ struct RecordMerge {
   let scope: DatabaseScope
   let live: StoredRecord?
   /// Opens the live record's fields.
-  let seal: FieldSeal
+  let seal: StoredFieldCipher
   /// What the record's fields may be; `nil` if it is known that it takes them as they are.
   private(set) var schema: RecordTypeSchema?
   /// Judges the assets; `nil` if the request has none.
-  private(set) var assets: AssetLedger?
+  private(set) var assets: AssetAccounting?
   /// Whether the schema made other values of some.
   private(set) var hasConverted = false
   private(set) var parent: Reference?
@@ -26,8 +26,8 @@ struct RecordMerge {
   private(set) var newReferences: [StoredReference] = []
 
   init(
-    name: RecordName, zone: ZoneID, scope: DatabaseScope, schema: RecordTypeSchema?, assets: AssetLedger?,
-    live: StoredRecord?, seal: FieldSeal
+    name: RecordName, zone: ZoneID, scope: DatabaseScope, schema: RecordTypeSchema?, assets: AssetAccounting?,
+    live: StoredRecord?, seal: StoredFieldCipher
   ) {
     self.name = name
     self.zone = zone

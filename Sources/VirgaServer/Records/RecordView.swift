@@ -5,9 +5,9 @@ import VirgaWire
 struct RecordView {
   let zone: ZoneID
   private let fields: FieldsView
-  private let seal: FieldSeal
+  private let seal: StoredFieldCipher
   private let viewer: UserName?
-  private let tags: TokenSeal?
+  private let tags: TokenCipher?
   private let hasTags: Bool
 
   private static let noFields = Array("{}".utf8)
@@ -61,10 +61,10 @@ struct RecordView {
 }
 
 extension OpenZone {
-  func seal(_ context: CallContext) -> FieldSeal { FieldSeal(database, id.name, context: context) }
+  func seal(_ context: CallContext) -> StoredFieldCipher { StoredFieldCipher(database, id.name, context: context) }
 }
 
-extension FieldSeal {
+extension StoredFieldCipher {
   /// The record's fields as JSON that can travel.
   func open(_ record: StoredRecord) throws -> [UInt8] {
     try record.reading(record.fieldsJSON) { try open($0, of: record.name) }

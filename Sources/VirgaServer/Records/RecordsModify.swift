@@ -63,7 +63,7 @@ extension Service {
       request, access: access, zone: zone, takesNamesForNew: takingNamesForNew, transaction: transaction,
       context: context)
     try batch.plan(prepared, context: &context)
-    try batch.checkReach()
+    try batch.checkVisibleScope()
     try batch.check(quotas)
     try batch.beginShares(context: &context)
     try batch.checkReferences()

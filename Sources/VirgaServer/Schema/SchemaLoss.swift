@@ -44,7 +44,7 @@ extension WriteTransaction {
         for name in names {
           guard let record = try record(name, in: zone) else { continue }
           if loss.types.contains(record.type) {
-            try work.bury(record, context: context)
+            try work.writeTombstone(record, context: context)
             hasRemoved = true
           } else if let fields = loss.fields[record.type] {
             try work.drop(fields, of: record, context: context)
@@ -74,7 +74,7 @@ extension WriteTransaction {
 }
 
 extension ZoneWork {
-  fileprivate mutating func bury(_ record: StoredRecord, context: CallContext) throws {
+  fileprivate mutating func writeTombstone(_ record: StoredRecord, context: CallContext) throws {
     let modified = context.stamp(by: record.modified.user, after: record.modified)
     let tombstone = record.tombstone(sequence: nextSequence(), modified: modified)
     row.usedBytes -= try record.bytes()
@@ -95,11 +95,11 @@ extension ZoneWork {
   /// of the share as well.
   fileprivate mutating func tellParticipants(hasRemoved: Bool, context: inout CallContext) throws {
     guard row.sharing != .none else { return }
-    var book = ShareBook(transaction)
+    var book = ShareRegistry(transaction)
     for share in try transaction.liveShares(of: row) {
       if let root = share.share?.recordName, try transaction.record(root, in: row)?.isDeleted ?? true {
         try book.end(share, in: row)
-        try bury(share, context: context)
+        try writeTombstone(share, context: context)
       } else if hasRemoved && row.sharing == .hierarchies {
         try book.renew(ShareState(share), in: row)
       } else {
@@ -126,7 +126,7 @@ extension WriteTransaction {
         try removeRecords(of: &work.row)
         if zone.name == .default {
           work.row.incarnation = context.makeIncarnation()
-          work.row.floor = zone.sequence
+          work.row.lowWaterMark = zone.sequence
         } else {
           work.row.noteDeletion(.deleted, at: work.row.databaseSequence)
         }
@@ -160,7 +160,7 @@ extension StoredRecord {
   /// Drops fields as they are stored, sealed or not, and finds out again what the others claim and refer to.
   fileprivate mutating func drop(_ names: Set<FieldName>) throws {
     fieldsJSON = try reading(fieldsJSON) { stored in
-      let mark = FieldSeal.isSealed(stored) ? 1 : 0
+      let mark = StoredFieldCipher.isSealed(stored) ? 1 : 0
       return try Array(stored.prefix(mark)) + fields(of: Array(stored.dropFirst(mark))) { !names.contains($0.name) }
     }
     (assetChecksums, references) = try plainFields().claims(parent: parent)
@@ -170,7 +170,7 @@ extension StoredRecord {
   /// references nor assets.
   func plainFields() throws -> Fields {
     try reading(fieldsJSON) { stored in
-      guard FieldSeal.isSealed(stored) else { return try Fields(json: stored) }
+      guard StoredFieldCipher.isSealed(stored) else { return try Fields(json: stored) }
       return try Fields(json: fields(of: Array(stored.dropFirst())) { !$0.isEncrypted })
     }
   }
@@ -184,7 +184,7 @@ extension StoredRecord {
     try reader.beginObject()
     while let key = try reader.nextKey() {
       let raw = try reader.readRaw()
-      let isEncrypted = try FieldSeal.encryptedParts(of: raw) != nil
+      let isEncrypted = try StoredFieldCipher.encryptedParts(of: raw) != nil
       guard try isKept((FieldName(key), isEncrypted)) else { continue }
       writer.key(key)
       writer.raw(raw)

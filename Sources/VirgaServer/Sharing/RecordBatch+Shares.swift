@@ -281,7 +281,7 @@ extension RecordBatch {
   // MARK: Participants
 
   /// Fails what a participant would write to places where they may not write.
-  func checkReach() throws {
+  func checkVisibleScope() throws {
     guard let reach = zone.reach else { return }
     let tree = plannedTree
     for entry in entries {

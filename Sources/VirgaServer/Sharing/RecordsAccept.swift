@@ -71,7 +71,7 @@ private struct SharePlace {
     self.owner = owner
     self.share = share
     zone = OpenZone(id: ZoneID(address.zone, owner: owner), database: address.database, row: row)
-    if address.root != nil, context.principal.user != owner { zone.tags = TokenSeal(context) }
+    if address.root != nil, context.principal.user != owner { zone.tags = TokenCipher(context) }
     state = try ShareState(share)
   }
 
@@ -92,7 +92,7 @@ private struct SharePlace {
     guard try state.accept(user, context: &context), let row = zone.row else { return }
     var work = try ZoneWork(on: row, in: transaction, context: &context)
     share = try transaction.put(state, of: share, by: user, row: &work.row, context: context)
-    var book = ShareBook(transaction)
+    var book = ShareRegistry(transaction)
     try book.touch(state, in: work.row)
     try book.join(user, share, in: work.row, context: &context)
     try book.write(row: &work.row, context: &context)

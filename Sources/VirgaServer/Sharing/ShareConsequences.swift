@@ -37,7 +37,7 @@ struct ShareConsequences {
   func carry(
     of batch: RecordBatch, row: inout ZoneRow, in transaction: any WriteTransaction, context: inout CallContext
   ) throws {
-    var book = ShareBook(transaction)
+    var book = ShareRegistry(transaction)
     let ended = batch.deletedShares
     var states: [RecordName: ShareState] = [:]
     for share in ended { states[share.name] = try ShareState(share) }

@@ -20,7 +20,7 @@ extension Service {
     let isOpen = try ShareState(share).publicPermission != .none
     var summary = ShareSummary(title: nil, isOpen: isOpen)
     // Who was not invited is not told what others share.
-    if isOpen, !FieldSeal.isSealed(share.fieldsJSON) {
+    if isOpen, !StoredFieldCipher.isSealed(share.fieldsJSON) {
       let title = try share.reading(share.fieldsJSON) { try Fields(json: $0)["cloudkit.title"]?.value }
       if case .string(let text) = title, !text.isEmpty { summary.title = text }
     }

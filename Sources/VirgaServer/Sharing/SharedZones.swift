@@ -94,7 +94,7 @@ extension ZoneWork {
   fileprivate mutating func take(
     _ user: UserName, outOf shares: [StoredRecord], context: inout CallContext
   ) throws {
-    var book = ShareBook(transaction)
+    var book = ShareRegistry(transaction)
     for share in shares {
       var state = try ShareState(share)
       state.remove(user)
@@ -112,7 +112,7 @@ extension WriteTransaction {
   /// Ends all shares of a zone that is about to go, and forgets their addresses. The caller puts the row.
   func endShares(of row: inout ZoneRow, context: inout CallContext) throws {
     guard row.sharing != .none else { return }
-    var book = ShareBook(self)
+    var book = ShareRegistry(self)
     for share in try liveShares(of: row) { try book.end(share, in: row) }
     try book.write(row: &row, context: &context)
     for address in try shareAddresses(of: row.name, in: row.database) {

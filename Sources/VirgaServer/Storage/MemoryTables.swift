@@ -13,7 +13,7 @@ final class MemoryTables {
   var owned: [Entity.Kind: [EntityText: Set<EntityText>]] = [:]
   var assets: [String: AssetRow] = [:]
   /// How many versions claim the bytes of a digest.
-  var claimCounts: [String: Int] = [:]
+  var assetReferenceCounts: [String: Int] = [:]
   /// By push token, oldest first.
   var notifications: [String: [NotificationRow]] = [:]
   var lastNotificationID: Int64 = 0

@@ -78,7 +78,7 @@ extension MemoryTransaction {
       removed.contents.versions[name] = versions.isEmpty ? nil : versions
       removed.contents.claims.merge(claims) { $1 }
     }
-    for checksums in claims.values { countClaims(checksums, by: -1) }
+    for checksums in claims.values { countAssetReferences(checksums, by: -1) }
     count(in: removed.database) { tally in
       if record?.isDeleted == true { tally.tombstones -= 1 }
       tally.historyBytes -= versions.reduce(0) { $0 + $1.countedBytes }

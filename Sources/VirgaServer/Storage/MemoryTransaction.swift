@@ -94,14 +94,14 @@ extension MemoryTransaction {
     return rows
   }
 
-  func zonesToCompact(tombstonesBefore: Timestamp, versionsBefore: Timestamp) throws -> [ZoneKey] {
+  func zonesToCompact(tombstonesBefore: Timestamp, versionsBefore: Timestamp) throws -> [ZoneAddress] {
     precondition(isOpen, "the transaction has ended")
     return tables.zones.sorted { $0.key < $1.key }.map(\.value).filter { zone in
       zone.row.sharing != .none
         || zone.contents.records.values.contains { $0.isDeleted && $0.modified.time < tombstonesBefore }
         || zone.contents.versions.values.joined().min { $0.replacedBy < $1.replacedBy }
           .map { $0.replaced < versionsBefore } ?? false
-    }.map { ZoneKey($0.row.name, in: $0.row.database) }
+    }.map { ZoneAddress($0.row.name, in: $0.row.database) }
   }
 
   func put(_ database: DatabaseRow) throws {
@@ -241,7 +241,7 @@ extension MemoryTransaction {
           dropVersions(of: name, beyond: Limits.versionsPerRecordMax, in: zone)
         }
       } else if old.hasAssets {
-        endClaims(of: old.sequence, in: zone)
+        endAssetReferences(of: old.sequence, in: zone)
       }
       if old.hasReferences { setReferences([], of: name, in: zone) }
     }
@@ -252,7 +252,7 @@ extension MemoryTransaction {
       let checksums = Set(record.assetChecksums)
       zone.contents.claims[sequence] = checksums
       undo.append { zone.contents.claims[sequence] = nil }
-      countClaims(checksums, by: 1)
+      countAssetReferences(checksums, by: 1)
     }
   }
 
@@ -273,7 +273,7 @@ extension MemoryTransaction {
       tally.historyBytes -= versions.dropFirst(kept).reduce(0) { $0 + $1.countedBytes }
     }
     for version in versions.dropFirst(kept) where version.record.hasAssets {
-      endClaims(of: version.record.sequence, in: zone)
+      endAssetReferences(of: version.record.sequence, in: zone)
     }
   }
 
@@ -310,18 +310,18 @@ extension MemoryTransaction {
     undo.append { replace(references, by: old) }
   }
 
-  private func endClaims(of sequence: Int64, in zone: MemoryZone) {
+  private func endAssetReferences(of sequence: Int64, in zone: MemoryZone) {
     guard let checksums = zone.contents.claims.removeValue(forKey: sequence) else { return }
     undo.append { zone.contents.claims[sequence] = checksums }
-    countClaims(checksums, by: -1)
+    countAssetReferences(checksums, by: -1)
   }
 
-  func countClaims(_ checksums: Set<String>, by step: Int) {
+  func countAssetReferences(_ checksums: Set<String>, by step: Int) {
     let tables = tables
     func count(_ step: Int) {
       for checksum in checksums {
-        let count = tables.claimCounts[checksum, default: 0] + step
-        tables.claimCounts[checksum] = count == 0 ? nil : count
+        let count = tables.assetReferenceCounts[checksum, default: 0] + step
+        tables.assetReferenceCounts[checksum] = count == 0 ? nil : count
       }
     }
     count(step)
@@ -336,7 +336,7 @@ extension MemoryTransaction {
     touchedZones.append(zone)
     undo.append { zone.contents.records[name] = old }
     if old.isDeleted { count(in: zone.row.database) { $0.tombstones -= 1 } }
-    if old.hasAssets { endClaims(of: old.sequence, in: zone) }
+    if old.hasAssets { endAssetReferences(of: old.sequence, in: zone) }
     setReferences([], of: name, in: zone)
     dropVersions(of: name, beyond: 0, in: zone)
   }
@@ -349,7 +349,7 @@ extension MemoryTransaction {
     zone.contents.versions[found.record.name] = rest.isEmpty ? nil : rest
     undo.append { zone.contents.versions[found.record.name] = old }
     count(in: zone.row.database) { $0.historyBytes -= found.countedBytes }
-    if found.record.hasAssets { endClaims(of: found.record.sequence, in: zone) }
+    if found.record.hasAssets { endAssetReferences(of: found.record.sequence, in: zone) }
   }
 
   func rewrite(_ record: StoredRecord, in zone: ZoneRow) throws {
@@ -407,7 +407,7 @@ extension MemoryTransaction {
       let name = version.record.name
       zone.contents.versions[name]?.removeAll { $0.replacedBy == version.replacedBy }
       if zone.contents.versions[name]?.isEmpty == true { zone.contents.versions[name] = nil }
-      if version.record.hasAssets { endClaims(of: version.record.sequence, in: zone) }
+      if version.record.hasAssets { endAssetReferences(of: version.record.sequence, in: zone) }
     }
     return dropped.count
   }
@@ -485,9 +485,9 @@ extension MemoryTransaction {
     return tables.assets[checksum]
   }
 
-  func unclaimedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow] {
+  func unreferencedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow] {
     precondition(isOpen, "the transaction has ended")
-    let rows = tables.assets.values.filter { tables.claimCounts[$0.checksum] == nil && $0.uploaded < moment }
+    let rows = tables.assets.values.filter { tables.assetReferenceCounts[$0.checksum] == nil && $0.uploaded < moment }
     let sorted = rows.sorted { $0.checksum.utf8.lexicographicallyPrecedes($1.checksum.utf8) }
     return Array(sorted.prefix(max(0, limit)))
   }

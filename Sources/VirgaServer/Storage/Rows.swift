@@ -65,7 +65,7 @@ public struct DatabaseTally: Hashable, Sendable {
 }
 
 /// Which zone a row is.
-public struct ZoneKey: Hashable, Sendable {
+public struct ZoneAddress: Hashable, Sendable {
   public var database: DatabaseKey
   public var name: ZoneName
 
@@ -86,7 +86,7 @@ public struct ZoneRow: Hashable, Sendable {
   /// The last number given to a change in this zone.
   public var sequence: Int64
   /// Tokens at an earlier position than this have expired: tombstones up to here were dropped.
-  public var floor: Int64
+  public var lowWaterMark: Int64
   /// The number of the zone's last change in its database's feed.
   public var databaseSequence: Int64
   public var isDeleted: Bool
@@ -105,7 +105,7 @@ public struct ZoneRow: Hashable, Sendable {
     self.name = name
     self.incarnation = incarnation
     sequence = 0
-    floor = 0
+    lowWaterMark = 0
     databaseSequence = 0
     isDeleted = false
   }
@@ -195,7 +195,8 @@ public struct StoredReference: Hashable, Sendable {
 public struct Entity: Hashable, Sendable {
   public enum Kind: String, Hashable, Sendable, CaseIterable {
     case account, device, apiToken, webToken, serverKey, invitation, subscription, receipt, pushToken, recordType,
-      setting, shareAddress, sharedZone, sharedFeed, shareNote, watch, sealedKey, upload
+      setting, shareAddress, sharedZone, sharedFeed, watch, sealedKey, upload
+    case visibilityChange = "shareNote"
   }
 
   public var kind: Kind

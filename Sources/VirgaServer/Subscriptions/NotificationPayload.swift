@@ -34,7 +34,7 @@ struct NotificationPayload {
   }
 
   /// Tells of one record: its name, what happened, and the values that the subscription asks for.
-  mutating func add(_ event: RecordEvent, of subscription: StoredSubscription, seal: FieldSeal) throws {
+  mutating func add(_ event: RecordEvent, of subscription: StoredSubscription, seal: StoredFieldCipher) throws {
     self.event = event
     guard case .query(let query) = subscription.watched, query.carriesFields else { return }
     var info = try subscription.notificationInfo()

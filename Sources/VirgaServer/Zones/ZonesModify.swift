@@ -81,7 +81,7 @@ private struct ZoneShelf {
     let past = known ?? ZoneRow(database: key, name: id.name, incarnation: 0)
     var work = try ZoneWork(on: past, in: transaction, context: &context)
     work.row.incarnation = context.makeIncarnation()
-    work.row.floor = work.row.sequence
+    work.row.lowWaterMark = work.row.sequence
     work.row.isDeleted = false
     try work.write()
     changed.append(id)

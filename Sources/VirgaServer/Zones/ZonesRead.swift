@@ -37,12 +37,12 @@ extension OpenZone {
 }
 
 extension ZoneRow {
-  func envelope(owner: UserName, tokens: TokenSeal? = nil) -> ZoneEnvelope {
+  func envelope(owner: UserName, tokens: TokenCipher? = nil) -> ZoneEnvelope {
     envelope(owner: owner, isDeleted: isDeleted, tokens: tokens)
   }
 
   /// - Parameter isDeleted: True of a zone that lives for its last deletion.
-  func envelope(owner: UserName, isDeleted: Bool, tokens: TokenSeal? = nil) -> ZoneEnvelope {
+  func envelope(owner: UserName, isDeleted: Bool, tokens: TokenCipher? = nil) -> ZoneEnvelope {
     let isCustom = name != .default
     let token = isCustom && !isDeleted ? tokens.text(of: token(at: sequence)) : nil
     var envelope = ZoneEnvelope(

@@ -3,7 +3,7 @@ import VirgaSQLite
 import VirgaServer
 
 extension SQLiteTransaction {
-  func zonesToCompact(tombstonesBefore: Timestamp, versionsBefore: Timestamp) throws -> [ZoneKey] {
+  func zonesToCompact(tombstonesBefore: Timestamp, versionsBefore: Timestamp) throws -> [ZoneAddress] {
     try writeChangedRows()
     let statement = try statement(
       """
@@ -15,9 +15,9 @@ extension SQLiteTransaction {
       """)
     try statement.bind(1, tombstonesBefore.milliseconds)
     try statement.bind(2, versionsBefore.milliseconds)
-    var keys: [ZoneKey] = []
+    var keys: [ZoneAddress] = []
     try statement.forEach { row in
-      keys.append(ZoneKey(ZoneName(row.text(3)), in: try DatabaseKey(row)))
+      keys.append(ZoneAddress(ZoneName(row.text(3)), in: try DatabaseKey(row)))
       return true
     }
     return keys

@@ -118,7 +118,7 @@ extension SQLiteTransaction {
     return assets
   }
 
-  func unclaimedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow] {
+  func unreferencedAssets(before moment: Timestamp, limit: Int) throws -> [AssetRow] {
     let statement = try statement(
       """
       SELECT checksum, size, uploaded_at FROM asset

@@ -76,7 +76,7 @@ extension SQLiteTransaction {
         try keepVersion(previous, in: zone, replacedBy: record)
       } else {
         try bridge(previous, in: zone, replacedBy: record)
-        if previous.hasAssets { try endClaims(zone: zone.id, sequence: previous.sequence) }
+        if previous.hasAssets { try endAssetReferences(zone: zone.id, sequence: previous.sequence) }
       }
       if previous.hasReferences { try removeReferences(of: record.name, in: zone) }
       try update(record, in: zone, replacing: previous)

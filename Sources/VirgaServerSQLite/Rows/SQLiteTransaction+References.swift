@@ -50,7 +50,7 @@ extension SQLiteTransaction {
     }
   }
 
-  func endClaims(zone: Int64, sequence: Int64) throws {
+  func endAssetReferences(zone: Int64, sequence: Int64) throws {
     let statement = try statement("DELETE FROM claim WHERE zone = ? AND sequence = ?")
     try statement.bind(1, zone)
     try statement.bind(2, sequence)

@@ -6,7 +6,7 @@ extension SQLiteTransaction {
   /// The rows keep the number that the zone had, so however many they are, none is written here. The zone's new number is
   /// the greatest of all, and so is each that comes later: none is given twice.
   func removeRecords(of zone: inout ZoneRow) throws {
-    let key = ZoneKey(zone.name, in: zone.database)
+    let key = ZoneAddress(zone.name, in: zone.database)
     guard var known = try self.zone(zone.name, in: zone.database), known.id == zone.id else {
       throw StoreError.other("no zone has the number \(zone.id)")
     }
@@ -33,7 +33,7 @@ extension SQLiteTransaction {
   func removeDatabase(_ key: DatabaseKey) throws {
     for var zone in try zones(in: key, after: .min, limit: .max) {
       try removeRecords(of: &zone)
-      cache.zones.forget(ZoneKey(zone.name, in: key))
+      cache.zones.forget(ZoneAddress(zone.name, in: key))
     }
     while try clearRemovedRecords(limit: .max, bytes: .max) {}
     let zones = try statement(

@@ -93,7 +93,7 @@ extension SQLiteTransaction {
     try statement.bind(1, zone.id)
     try statement.bind(2, replacedBy)
     try statement.run()
-    if hasAssets { try endClaims(zone: zone.id, sequence: sequence) }
+    if hasAssets { try endAssetReferences(zone: zone.id, sequence: sequence) }
     var tally = try tally(of: zone.database)
     tally.historyBytes -= bytes
     try change(tally, of: zone.database)
@@ -156,7 +156,7 @@ extension SQLiteTransaction {
     let hasIndexes = try !indexes(of: zone).isEmpty
     precondition(!hasIndexes, "a zone whose records are forgotten has no indexes")
     let bytes = try dropHistory(before: record.sequence, in: zone, keeping: -1)
-    if record.hasAssets { try endClaims(zone: zone.id, sequence: record.sequence) }
+    if record.hasAssets { try endAssetReferences(zone: zone.id, sequence: record.sequence) }
     if record.hasReferences { try removeReferences(of: name, in: zone) }
     let statement = try statement("DELETE FROM record WHERE zone = ? AND name = ?")
     try statement.bind(1, zone.id)
@@ -257,7 +257,7 @@ extension SQLiteTransaction {
     try statement.bind(1, zone.id)
     try statement.bind(2, sequence)
     try statement.bind(3, Int64(count))
-    return try endClaims(of: statement, in: zone).bytes
+    return try endAssetReferences(of: statement, in: zone).bytes
   }
 
   func dropVersions(in zone: ZoneRow, before moment: Timestamp, limit: Int) throws -> Int {
@@ -272,7 +272,7 @@ extension SQLiteTransaction {
     try statement.bind(1, zone.id)
     try statement.bind(2, moment.milliseconds)
     try statement.bind(3, Int64(max(0, limit)))
-    let (count, bytes) = try endClaims(of: statement, in: zone)
+    let (count, bytes) = try endAssetReferences(of: statement, in: zone)
     // Gaps that led to what is gone.
     let gaps = try self.statement(
       """
@@ -289,7 +289,7 @@ extension SQLiteTransaction {
   }
 
   /// Runs a deletion of versions and ends their claims; answers how many there were, and what was counted for them.
-  private func endClaims(of deletion: Statement, in zone: ZoneRow) throws -> (count: Int, bytes: Int64) {
+  private func endAssetReferences(of deletion: Statement, in zone: ZoneRow) throws -> (count: Int, bytes: Int64) {
     var ended: [Int64] = []
     var (count, bytes) = (0, Int64(0))
     try deletion.forEach { row in
@@ -298,7 +298,7 @@ extension SQLiteTransaction {
       if !row.bool(3) { count += 1 }
       return true
     }
-    for sequence in ended { try endClaims(zone: zone.id, sequence: sequence) }
+    for sequence in ended { try endAssetReferences(zone: zone.id, sequence: sequence) }
     return (count, bytes)
   }
 }

@@ -117,7 +117,7 @@ extension SQLiteTransaction {
   }
 
   func zone(_ name: ZoneName, in database: DatabaseKey) throws -> ZoneRow? {
-    if isWriter, let row = cache.zones[ZoneKey(name, in: database)] { return row }
+    if isWriter, let row = cache.zones[ZoneAddress(name, in: database)] { return row }
     if let zoneOfRead, zoneOfRead.name == name, zoneOfRead.database == database { return zoneOfRead }
     let statement = try statement(
       """
@@ -129,7 +129,7 @@ extension SQLiteTransaction {
     try statement.bind(database, from: 1)
     try statement.bind(4, name.rawValue)
     let row = try statement.first { ZoneRow($0, in: database) }
-    if isWriter, let row { cache.zones.remember(row, for: ZoneKey(name, in: database)) }
+    if isWriter, let row { cache.zones.remember(row, for: ZoneAddress(name, in: database)) }
     if !isWriter { zoneOfRead = row }
     return row
   }
@@ -156,7 +156,7 @@ extension SQLiteTransaction {
   }
 
   func put(_ zone: inout ZoneRow) throws {
-    let key = ZoneKey(zone.name, in: zone.database)
+    let key = ZoneAddress(zone.name, in: zone.database)
     if zone.id != 0, let old = cache.zones[key] {
       try count(zone, replacing: old)
       cache.zones.change(zone, for: key)
@@ -228,7 +228,7 @@ extension ZoneRow {
     self.init(
       id: row.int64(0), database: database, name: ZoneName(row.text(1)), incarnation: UInt64(bitPattern: row.int64(2)))
     sequence = row.int64(3)
-    floor = row.int64(4)
+    lowWaterMark = row.int64(4)
     databaseSequence = row.int64(5)
     isDeleted = row.bool(6)
     deletionReason = row.optionalText(7).flatMap(ZoneDeletionReason.init(rawValue:))
@@ -256,7 +256,7 @@ extension Statement {
   fileprivate func bindCounters(of zone: ZoneRow, from index: Int) throws(SQLiteError) {
     try bind(index, Int64(bitPattern: zone.incarnation))
     try bind(index + 1, zone.sequence)
-    try bind(index + 2, zone.floor)
+    try bind(index + 2, zone.lowWaterMark)
     try bind(index + 3, zone.databaseSequence)
     try bind(index + 4, Int64(zone.isDeleted ? 1 : 0))
     try bind(index + 5, zone.deletionReason?.rawValue)

@@ -8,7 +8,7 @@ import VirgaServer
 final class SQLiteTransaction: WriteTransaction {
   let connection: Connection
   let isWriter: Bool
-  var words = WordCache()
+  var words = StringTable()
   var cache = WriterCache()
   /// The zone that a read asked for last: in its snapshot it stays the same.
   var zoneOfRead: ZoneRow?
@@ -43,7 +43,7 @@ final class SQLiteTransaction: WriteTransaction {
     cache.tallies.undo(to: counts.tallies, hasWritten: hasWritten)
     cache.outbox.undo(to: counts.outbox, hasWritten: hasWritten)
     guard hasWritten else { return }
-    words = WordCache()
+    words = StringTable()
     cache.indexes = [:]
     cache.recordTypes = [:]
     cache.lists = EntityLists()
@@ -51,7 +51,7 @@ final class SQLiteTransaction: WriteTransaction {
 
   /// After the undoing of a whole group.
   func dropCaches() {
-    words = WordCache()
+    words = StringTable()
     cache = WriterCache()
   }
 
@@ -89,28 +89,5 @@ final class SQLiteTransaction: WriteTransaction {
   func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {
     precondition(isOpen, "the transaction has ended")
     return try connection.statement(literal: sql)
-  }
-}
-
-/// What the writer need not read again. All of it assumes that nobody else writes to the file: a store that several
-/// processes write needs another way to know that a row did not change.
-struct WriterCache {
-  private static let rowsMax = 4_096
-
-  var databases = RowCache<DatabaseKey, DatabaseRow>()
-  var zones = RowCache<ZoneKey, ZoneRow>()
-  var tallies = RowCache<DatabaseKey, DatabaseTally>()
-  /// The indexes of a zone, by its number.
-  var indexes: [Int64: [RecordIndex]] = [:]
-  /// What was read from the entities of record types, by their keys.
-  var recordTypes: [String: any Sendable] = [:]
-  /// What was read from the entities that every save asks for.
-  var lists = EntityLists()
-  var outbox = Outbox()
-
-  /// Keeps these caches from growing without end: a full one begins anew.
-  mutating func makeRoom() {
-    if indexes.count >= Self.rowsMax { indexes = [:] }
-    if recordTypes.count >= Self.rowsMax { recordTypes = [:] }
   }
 }

@@ -16,7 +16,7 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
   private var head = 0
   private var sleeperCount = 0
   private var isClosed = false
-  private var isTurnTaken = false
+  private var isExclusiveAccessTaken = false
 
   init(capacity: Int) {
     self.capacity = capacity
@@ -56,27 +56,27 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
   }
 
   /// Takes the turn with the oldest job, waiting for both; `nil` only once the queue is closed and all jobs were taken.
-  func takeTurn() -> Job? {
+  func acquireExclusiveAccess() -> Job? {
     locked {
-      while isTurnTaken || (jobs.count == head && !isClosed) { sleep(until: nil) }
+      while isExclusiveAccessTaken || (jobs.count == head && !isClosed) { sleep(until: nil) }
       guard let job = removeFirst(1).first else { return nil }
-      isTurnTaken = true
+      isExclusiveAccessTaken = true
       return job
     }
   }
 
   /// Takes the turn if nobody has it and no job waits for it.
-  func takeTurnIfIdle() -> Bool {
+  func tryExclusiveAccess() -> Bool {
     locked {
-      guard !isTurnTaken && !isClosed && jobs.count == head else { return false }
-      isTurnTaken = true
+      guard !isExclusiveAccessTaken && !isClosed && jobs.count == head else { return false }
+      isExclusiveAccessTaken = true
       return true
     }
   }
 
-  func endTurn() {
+  func releaseExclusiveAccess() {
     locked {
-      isTurnTaken = false
+      isExclusiveAccessTaken = false
       if sleeperCount > 0 && (jobs.count > head || isClosed) { pthread_cond_signal(arrival) }
     }
   }

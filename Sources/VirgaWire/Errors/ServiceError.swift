@@ -66,38 +66,6 @@ public struct ServiceError: Error, Hashable, Sendable, CustomStringConvertible {
   public var description: String { "\(code.rawValue): \(reason)" }
 }
 
-/// Texts that stand for a condition without a code of its own; our client recognises them by their beginning.
-public enum Reason {
-  public static let changeTokenExpired = "client knowledge differs from server knowledge"
-  public static let limitExceeded = "limit exceeded"
-  public static let staleTag = "client oplock error updating record"
-  public static let recordExists = "record to insert already exists"
-  public static let tagButNoRecord = "recordChangeTag specified, but record not found"
-  public static let recordNotFound = "Record not found"
-  public static let recordTypeNotFound = "Did not find record type"
-  public static let zoneNotFound = "Zone does not exist"
-  public static let zonePurged = "Zone was purged by its user"
-  public static let encryptedDataReset = "Zone was deleted because its user reset their encrypted data"
-  public static let accountUnavailable = "Account is temporarily unavailable"
-  public static let atomicFailure = "Atomic batch failed"
-  public static let noAtomicInDefaultZone = "atomic operations not supported in default zone"
-  public static let noZoneWideInShared = "SharedDB does not support Zone Wide queries"
-  public static let noChangesInDefaultZone = "cannot get changes in default zone"
-  public static let noZonesInPublic = "zones cannot be changed in the public database"
-  public static let alreadyShared = "record is already in a share"
-  public static let tooManyParticipants = "too many participants in a share"
-  public static let noRecordToShare = "Cannot share - no such record exists to share"
-  public static let shareNotFound = "Share does not exist"
-  public static let notInvited = "only invited people may join this share"
-  public static let notYourZone = "the zone belongs to another user; use the shared database"
-  public static let createNotPermitted = "CREATE operation not permitted"
-  public static let readNotPermitted = "READ operation not permitted"
-  public static let writeNotPermitted = "WRITE operation not permitted"
-  public static let quotaExceeded = "quota exceeded"
-  public static let schemaRefusal = "Cannot create new type"
-  public static let schemaFieldRefusal = "Cannot create new field"
-}
-
 extension ServiceError {
   public static func badRequest(_ reason: String) -> ServiceError { ServiceError(.badRequest, reason) }
 

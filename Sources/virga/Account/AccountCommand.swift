@@ -119,7 +119,7 @@ enum AccountCommand {
         home: home, endpoint: endpoint, from: source,
         transport: CurlAccountTransport(
           endpoint: endpoint, certificateFile: try home.certificateFile(environment: environment)),
-        deviceName: arguments.value("--name") ?? VirgaCloudKit.Service.hostName,
+        deviceName: arguments.value("--name") ?? RemoteService.hostName,
         now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
       try await body(client, arguments)
     } catch {

@@ -260,7 +260,7 @@ enum ImportCommand {
     private func needsKey(_ record: [String: Any], otherThan keys: Set<KeyID>) -> Bool {
       (record["fields"] as? [String: [String: Any]] ?? [:]).values.contains { field in
         guard (field["type"] as? String)?.hasPrefix("ENCRYPTED_") == true, let text = field["value"] as? String,
-          let head = Base64.decode(text).flatMap({ SealedValueHead($0) })
+          let head = CanonicalBase64.decode(text).flatMap({ SealedValueHead($0) })
         else { return false }
         return !keys.contains(head.key)
       }

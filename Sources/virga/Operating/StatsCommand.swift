@@ -44,8 +44,8 @@ enum StatsCommand {
     }
     rest("accounts, schemas, subscriptions", report.otherBytes)
     rest("free", report.freeBytes)
-    rest("assets without a record", 0, report.unclaimedAssets, report.unclaimedAssetBytes)
-    let assets = report.lines.reduce(report.unclaimedAssets) { $0 + $1.assets }
+    rest("assets without a record", 0, report.unreferencedAssets, report.unclaimedAssetBytes)
+    let assets = report.lines.reduce(report.unreferencedAssets) { $0 + $1.assets }
     rest("all", report.databaseBytes, assets, report.assetBytes)
     let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
     return rows.map { row in

@@ -14,7 +14,7 @@ import VirgaWire
 struct OperatorAccess: Sendable {
   private enum Way: Sendable {
     case server(OperatorClient)
-    case folder(Front, Storage)
+    case folder(Gateway, Storage)
   }
 
   static let dataOption = CommandSpec.Option(
@@ -92,12 +92,12 @@ struct OperatorAccess: Sendable {
     }
   }
 
-  private static func front(_ storage: Storage) throws(AssetFolderError) -> Front {
-    var configuration = FrontConfiguration(
+  private static func front(_ storage: Storage) throws(AssetFolderError) -> Gateway {
+    var configuration = GatewayConfiguration(
       folder: storage.folder, policy: .closed,
       now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
     configuration.log = { Terminal.complain("virga: \($0)") }
-    return try Front(store: storage.store, secrets: storage.secrets, configuration: configuration)
+    return try Gateway(store: storage.store, secrets: storage.secrets, configuration: configuration)
   }
 
   /// Sends the file of an asset to the URL that the server gave for it. Devices find the server there; whoever runs it may
@@ -117,7 +117,7 @@ struct OperatorAccess: Sendable {
   }
 
   private static func upload(
-    _ path: String, to target: String, _ front: Front
+    _ path: String, to target: String, _ front: Gateway
   ) async throws -> (status: Int, body: [UInt8]) {
     let head = HTTPRequestHead(method: "POST", target: target)
     let response: HTTPResponse

@@ -59,8 +59,8 @@ enum ServeCommand {
     await front.removeDelivered()
   }
 
-  private static func front(_ options: ServeOptions, _ storage: Storage) throws(Failure) -> Front {
-    var configuration = FrontConfiguration(
+  private static func front(_ options: ServeOptions, _ storage: Storage) throws(Failure) -> Gateway {
+    var configuration = GatewayConfiguration(
       folder: storage.folder, policy: options.policy,
       now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) })
     configuration.containers = options.containers.isEmpty ? nil : Set(options.containers)
@@ -76,7 +76,7 @@ enum ServeCommand {
     let log = EventLog(format: options.logFormat ?? .text)
     configuration.log = { log.write(event: $0) }
     do throws(AssetFolderError) {
-      return try Front(store: storage.store, secrets: storage.secrets, configuration: configuration)
+      return try Gateway(store: storage.store, secrets: storage.secrets, configuration: configuration)
     } catch {
       if case .full = error { throw Failure(.full, error.description) }
       throw Failure(.unwritable, error.description)
@@ -94,7 +94,7 @@ enum ServeCommand {
     return token
   }
 
-  private static func loadFaults(_ path: String, into front: Front) throws(Failure) {
+  private static func loadFaults(_ path: String, into front: Gateway) throws(Failure) {
     let bytes: [UInt8]
     do { bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path))) } catch {
       throw Failure(.badConfiguration, "the fault plan \(path) cannot be read")

@@ -201,7 +201,7 @@ struct ServeOptions: Sendable {
   var isPublic: Bool { names.isPublic }
 
   /// An address that stands for all addresses is none that a client could use: the machine's name is.
-  var reachableHost: String { host == "0.0.0.0" || host == "::" ? VirgaCloudKit.Service.hostName : host }
+  var reachableHost: String { host == "0.0.0.0" || host == "::" ? RemoteService.hostName : host }
 
   func url(port: UInt16) -> String { Self.url(host: reachableHost, port: port) }
 

@@ -25,7 +25,7 @@ struct StartCheck: Sendable {
   }
 
   /// Tries until the address leads to this server, and says so once.
-  func run(on front: Front, log: EventLog) async {
+  func run(on front: Gateway, log: EventLog) async {
     let environment = ProcessInfo.processInfo.environment
     let certificates = try? VirgaHome(environment: environment).certificateFile(environment: environment)
     let transport = CurlTransport(certificateFile: certificates)
@@ -53,7 +53,7 @@ struct StartCheck: Sendable {
     case reached(warning: String?)
   }
 
-  private func look(_ front: Front, _ transport: CurlTransport) async -> Finding {
+  private func look(_ front: Gateway, _ transport: CurlTransport) async -> Finding {
     let nonce = Hex.encode(SystemRandom.bytes(16))
     front.accounts.expect(probe: nonce)
     defer { front.accounts.forget(probe: nonce) }

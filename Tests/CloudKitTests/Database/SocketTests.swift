@@ -14,7 +14,7 @@ struct SocketTests {
   let server: TestServer
   let local: LocalServer
   let container: CKContainer
-  let service: VirgaCloudKit.Service
+  let service: RemoteService
   var database: CKDatabase { container.privateCloudDatabase }
   let zone = CKRecordZone.ID(zoneName: "Photos")
 
@@ -22,7 +22,7 @@ struct SocketTests {
     let server = try TestServer(baseURL: nil)
     self.server = server
     local = try LocalServer(server.front)
-    service = Service(
+    service = RemoteService(
       endpoint: local.url, environment: .development, home: VirgaHome(path: server.folder.path + "/home"),
       transport: CurlTransport(), deviceName: "phone", now: { server.now })
     container = CKContainer("iCloud.test", on: service)
@@ -78,7 +78,7 @@ struct SocketTests {
     _ = try await database.save(CKRecordZone(zoneID: zone))
     let record = try largeRecord("a", size: 8 << 20)
     let sleeper = SleepyTransport { [server] in server.advance(by: .seconds(16 * 60)) }
-    let service = Service(
+    let service = RemoteService(
       endpoint: local.url, environment: .development, home: VirgaHome(path: server.folder.path + "/home"),
       transport: sleeper, deviceName: "phone", now: { [server] in server.now })
     let sleepy = CKContainer("iCloud.test", on: service).privateCloudDatabase
@@ -155,7 +155,7 @@ struct SocketTests {
       return
     }
     // Another process of the same device.
-    let other = Service(
+    let other = RemoteService(
       endpoint: local.url, environment: .development, home: VirgaHome(path: server.folder.path + "/home"),
       transport: CurlTransport(), deviceName: "phone", now: { [server] in server.now })
     let record = CKRecord(recordType: "Photo", recordID: CKRecord.ID(recordName: "p", zoneID: zone))
@@ -172,7 +172,7 @@ struct SocketTests {
 
   @Test(.timeLimit(.minutes(1))) func pushesOfAQueryComeToWhoListens() async throws {
     _ = try await database.save(CKRecordZone(zoneID: zone))
-    let other = Service(
+    let other = RemoteService(
       endpoint: local.url, environment: .development, home: VirgaHome(path: server.folder.path + "/home"),
       transport: CurlTransport(), deviceName: "phone", now: { [server] in server.now })
     let writer = CKContainer("iCloud.test", on: other).privateCloudDatabase

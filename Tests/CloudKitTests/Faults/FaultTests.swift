@@ -156,7 +156,7 @@ extension TestServer {
 
   @Test func productionMeetsNoFaults() async throws {
     try server.plan(#"{"do": {"error": "INTERNAL_ERROR"}}"#)
-    let service = VirgaCloudKit.Service(
+    let service = RemoteService(
       endpoint: TestServer.url, environment: .production, home: device.home, transport: device.network,
       deviceName: "phone", now: { [server] in server.now })
     let container = CKContainer("iCloud.test", on: service)
@@ -176,7 +176,7 @@ extension TestServer {
   func faultsReachAnAppOverASocket(action: String, expected: CKError.Code?) async throws {
     let server = try TestServer(baseURL: nil)
     let local = try LocalServer(server.front)
-    let service = Service(
+    let service = RemoteService(
       endpoint: local.url, environment: .development, home: VirgaHome(path: server.folder.path + "/home"),
       transport: CurlTransport(), deviceName: "phone", now: { server.now })
     let database = CKContainer("iCloud.test", on: service).privateCloudDatabase

@@ -108,7 +108,7 @@ import VirgaServer
   /// A device whose waiting passes the server's time at once.
   private func patientDevice(_ pauses: Pauses) -> (network: TestNetwork, container: CKContainer) {
     let network = TestNetwork(server.front)
-    let service = Service(
+    let service = RemoteService(
       endpoint: TestServer.url, environment: .development, home: device.home, transport: network, deviceName: "phone",
       now: { [server] in server.now },
       pause: { [server] duration in

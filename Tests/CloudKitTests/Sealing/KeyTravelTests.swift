@@ -215,7 +215,7 @@ import VirgaWire
     let newKey = try #require(try await diary.zoneKey(of: "new"))
     for key in chain.keys {
       for item in zoneItems where item.name.hasSuffix(newKey.rawValue) {
-        #expect(Base64.decode(item.value).flatMap { key.secret(of: place).unwrap($0, id: newKey) } == nil)
+        #expect(CanonicalBase64.decode(item.value).flatMap { key.secret(of: place).unwrap($0, id: newKey) } == nil)
       }
     }
   }

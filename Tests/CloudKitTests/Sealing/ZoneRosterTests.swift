@@ -116,7 +116,7 @@ import VirgaWire
     let later = try #require(try await diary.zoneKey(of: "later"))
     for secret in secrets.all {
       for item in list where item.name.hasSuffix("/\(later)") {
-        #expect(Base64.decode(item.value).flatMap { secret.unwrap($0, id: later) } == nil)
+        #expect(CanonicalBase64.decode(item.value).flatMap { secret.unwrap($0, id: later) } == nil)
       }
     }
   }
@@ -253,7 +253,7 @@ import VirgaWire
     #expect(after != before)
     let list = try await items()
     for item in list where item.name.hasSuffix("/\(after)") {
-      #expect(Base64.decode(item.value).flatMap { old.unwrap($0, id: after) } == nil)
+      #expect(CanonicalBase64.decode(item.value).flatMap { old.unwrap($0, id: after) } == nil)
     }
     #expect(!list.contains { $0.name.hasPrefix("handover/") })
     // The new link opens all of it.
@@ -429,7 +429,7 @@ import VirgaWire
     func item(_ number: Int, _ json: String) -> KeyMessages.Item {
       let context = SignedText.text("virga roster 1", Self.zonePlace.parts + ["\(number)"])
       return KeyMessages.Item(
-        "roster/\(number)", "\(key.id).\(Base64.encode(key.wrapping.seal(Array(json.utf8), for: context)))")
+        "roster/\(number)", "\(key.id).\(CanonicalBase64.encode(key.wrapping.seal(Array(json.utf8), for: context)))")
     }
     var old = [
       item(1, #"{"isOpen":false,"name":"Share-1","root":"root","round":"r","users":["_bob"]}"#),

@@ -23,10 +23,10 @@ final class TestNetwork: Transport {
     var replace: (@Sendable (String, TransportResponse) -> TransportResponse)?
   }
 
-  private let front: Front
+  private let front: Gateway
   private let state = Mutex(State())
 
-  init(_ front: Front) { self.front = front }
+  init(_ front: Gateway) { self.front = front }
 
   // MARK: What a test does to it
 

@@ -12,7 +12,7 @@ import VirgaServer
 /// The real server in this process, over a store in memory.
 final class TestServer: Sendable {
   let folder: TemporaryFolder
-  let front: Front
+  let front: Gateway
   let store = MemoryStore()
   private let clock: TestClock
 
@@ -23,10 +23,10 @@ final class TestServer: Sendable {
     self.folder = folder
     self.clock = clock
     try FileManager.default.createDirectory(atPath: folder.path + "/data", withIntermediateDirectories: true)
-    var configuration = FrontConfiguration(folder: folder.path + "/data", policy: policy) { clock.now }
+    var configuration = GatewayConfiguration(folder: folder.path + "/data", policy: policy) { clock.now }
     configuration.baseURL = baseURL
     address = baseURL ?? "http://127.0.0.1"
-    front = try Front(store: store, secrets: .random(), configuration: configuration)
+    front = try Gateway(store: store, secrets: .random(), configuration: configuration)
   }
 
   static let url = "http://virga.test"
@@ -51,7 +51,7 @@ final class TestClock: Sendable {
 final class TestDevice: Sendable {
   let home: VirgaHome
   let network: TestNetwork
-  let service: VirgaCloudKit.Service
+  let service: RemoteService
   let container: CKContainer
   private let server: TestServer
   private let name: String
@@ -65,7 +65,7 @@ final class TestDevice: Sendable {
     self.home = home
     self.server = server
     network = TestNetwork(server.front)
-    service = Service(
+    service = RemoteService(
       endpoint: server.address, environment: .development, home: home, transport: network, deviceName: name,
       now: { [server] in server.now }, pause: { [server] in server.advance(by: $0) })
     container = CKContainer("iCloud.test", on: service)

@@ -81,7 +81,7 @@ final class DiaryDevice: CKSyncEngineDelegate, Sendable {
   }
 
   private func start(seed: UInt64, skew: Duration) {
-    let service = VirgaCloudKit.Service(
+    let service = RemoteService(
       endpoint: "http://server", environment: .development, home: VirgaHome(path: home), transport: link,
       deviceName: "test", now: { [time] in time.now })
     let container = CKContainer(link.server.container, on: service)

@@ -154,7 +154,7 @@ final class SyncServer: Sendable {
   }
 
   private struct URLs: URLMaker {
-    func uploadURL(for claim: UploadClaim) -> String { "http://server/assets/upload" }
+    func uploadURL(for claim: UploadGrant) -> String { "http://server/assets/upload" }
     func downloadURL(checksum: String, size: Int64, expires: Timestamp) -> String { "http://server/assets" }
     func pushURL(token: String) -> String { "http://server/push/1/\(token)" }
   }

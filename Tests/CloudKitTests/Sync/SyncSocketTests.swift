@@ -20,7 +20,7 @@ import VirgaModel
 
   /// Devices of one account: each has its own service, and with it its own name towards the server.
   private func engine(_ delegate: Listener, automatic: Bool = true) -> CKSyncEngine {
-    let service = VirgaCloudKit.Service(
+    let service = RemoteService(
       endpoint: local.url, environment: .development, home: VirgaHome(path: server.folder.path + "/home"),
       transport: CurlTransport(), deviceName: "phone", now: { [server] in server.now })
     let container = CKContainer("iCloud.test", on: service)

@@ -45,7 +45,7 @@ final class SyncWorld {
   }
 
   func container(account: String, _ link: Link) -> CKContainer {
-    let service = VirgaCloudKit.Service(
+    let service = RemoteService(
       endpoint: "http://server", environment: .development, home: VirgaHome(path: home(account)), transport: link,
       deviceName: "test", now: { [time] in time.now })
     return CKContainer(server.container, on: service)

@@ -30,7 +30,7 @@ import VirgaModel
   private static func container(
     _ url: String, _ server: TestServer, _ tokens: WebTokens, home: String
   ) -> CKContainer {
-    let service = VirgaCloudKit.Service(
+    let service = RemoteService(
       endpoint: url, environment: .development, home: VirgaHome(path: server.folder.path + "/" + home),
       transport: CurlTransport(), tokens: tokens, now: { server.now })
     return CKContainer(StrictService.container, on: service)
@@ -384,7 +384,7 @@ import VirgaModel
     func container(_ tokens: WebTokens?) -> CKContainer {
       CKContainer(
         StrictService.container,
-        on: Service(
+        on: RemoteService(
           endpoint: "https://api.apple-cloudkit.com", environment: .production, home: home, transport: transport,
           tokens: tokens))
     }

@@ -46,7 +46,7 @@ final class FaultyServer {
 
   /// A device of a person, with a name of its own towards the service.
   func database(of person: String = "alice", in environment: VirgaModel.Environment = .development) -> CKDatabase {
-    let service = VirgaCloudKit.Service(
+    let service = RemoteService(
       endpoint: process.endpoint, environment: environment,
       home: VirgaHome(path: "\(process.folder.path)/\(person)"), transport: CurlTransport(), deviceName: "device")
     return CKContainer("iCloud.virga.test", on: service).privateCloudDatabase

@@ -98,7 +98,7 @@ struct HealthMetricsTests {
   }
 
   private func database(_ home: String, _ server: ServerProcess) -> CKDatabase {
-    let service = VirgaCloudKit.Service(
+    let service = RemoteService(
       endpoint: server.endpoint, environment: .development, home: VirgaHome(path: "\(server.folder.path)/\(home)"),
       transport: CurlTransport(), deviceName: home)
     return CKContainer("iCloud.health", on: service).privateCloudDatabase

@@ -28,7 +28,7 @@ import VirgaCloudKit
 
   /// The phone's database, as a program that has just started has it.
   private func database(at endpoint: String) -> CKDatabase {
-    let service = VirgaCloudKit.Service(
+    let service = RemoteService(
       endpoint: endpoint, environment: .development, home: VirgaHome(path: server.folder.path + "/phone"),
       transport: CurlTransport(), deviceName: "phone")
     return CKContainer("iCloud.sealed", on: service).privateCloudDatabase

@@ -10,8 +10,8 @@ import VirgaWire
 /// What an account makes grow beside its records is counted or bounded.
 @Suite struct AccountRoomTests {
   private func addKey(
-    _ name: String, bytes: Int, container: String, zone: String = "_defaultZone", _ world: FrontWorld
-  ) async throws -> FrontWorld.Answer {
+    _ name: String, bytes: Int, container: String, zone: String = "_defaultZone", _ world: GatewayWorld
+  ) async throws -> GatewayWorld.Answer {
     let body =
       #"{"zone":{"container":"\#(container)","environment":"development","zone":"\#(zone)"},"#
       + #""add":[{"name":"\#(name)","value":"\#(String(repeating: "x", count: bytes))"}]}"#
@@ -72,7 +72,7 @@ import VirgaWire
   }
 
   @Test func keysCountAmongWhatADatabaseHolds() async throws {
-    let world = try await FrontWorld { $0.quotas = Quotas(userBytes: 100_000) }
+    let world = try await GatewayWorld { $0.quotas = Quotas(userBytes: 100_000) }
     var stored = 0
     for number in 0..<5 where try await addKey("k\(number)", bytes: 30_000, container: "iCloud.q", world).status == 200
     {
@@ -97,7 +97,7 @@ import VirgaWire
 
   /// The attack that this is against put 41 MB under a quota of 1 MB, a little into each of many containers.
   @Test func keysOfAllContainersTogetherAreBoundedByTheQuota() async throws {
-    let world = try await FrontWorld { $0.quotas = Quotas(userBytes: 100_000) }
+    let world = try await GatewayWorld { $0.quotas = Quotas(userBytes: 100_000) }
     var stored = 0
     var last: ServiceError?
     for number in 0..<10 {
@@ -112,7 +112,7 @@ import VirgaWire
 
   /// The attack that this is against put 46 KB into each of 40 containers that there are not.
   @Test func anAccountHasDataInSoManyContainers() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     var stored = 0
     var last: ServiceError?
     for number in 0..<(Limits.containersPerAccountMax + 5) {
@@ -132,7 +132,7 @@ import VirgaWire
 
   @Test(arguments: [99, 100, 101])
   func invitationsOfAnAccountAreCounted(count: Int) async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     var last = 200
     for _ in 0..<count {
       last = try await world.send("POST", "/virga/1/account/invite", Array("{}".utf8), session: world.session).status
@@ -151,7 +151,7 @@ import VirgaWire
 
   @Test(arguments: [0, 1])
   func devicesThatWereRemovedAreCounted(extra: Int) async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let now = world.clock.now
     let error = try await world.store.write { transaction -> ServiceError? in
       do {
@@ -170,7 +170,7 @@ import VirgaWire
   }
 
   @Test func anAccountsOwnCallsAreRated() async throws {
-    let world = try await FrontWorld { $0.userRate = Rate(perSecond: 1, burst: 3) }
+    let world = try await GatewayWorld { $0.userRate = Rate(perSecond: 1, burst: 3) }
     func ask() async throws -> Int {
       try await world.send("POST", "/virga/1/account/invite", Array("{}".utf8), session: world.session).status
     }

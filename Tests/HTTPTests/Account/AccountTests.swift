@@ -165,7 +165,7 @@ import VirgaWire
     #expect(try await world.enrol(key).status == 200)
     let challenge = try await world.challenge()
     let text = SignedText.enrolment(server: challenge.server, challenge: challenge.challenge, name: "phone")
-    let signature = Base64.encode(try key.signature(of: text))
+    let signature = CanonicalBase64.encode(try key.signature(of: text))
     let device = DeviceID(of: key.publicKey)
     let answer = await world.post(
       "session",
@@ -322,7 +322,7 @@ import VirgaWire
     #expect(answer.body.contains(AccountReason.deviceRemoved))
     #expect(try await phone.describe().devices.map(\.name) == ["phone"])
     #expect(try await store.read { try $0.entities(.webToken, owner: session.account.rawValue) }.isEmpty)
-    let keys = try await store.read { try KeyBook().items(in: .account(session.account), $0) }
+    let keys = try await store.read { try KeyRegistry().items(in: .account(session.account), $0) }
     #expect(!keys.contains { $0.name == "n" })
     joining.cancel()
     _ = await joining.result
@@ -460,8 +460,8 @@ extension AccountWorld {
     if let given { challenge = given } else { challenge = try await self.challenge() }
     let text = SignedText.enrolment(server: challenge.server, challenge: challenge.challenge, name: name)
     let request = AccountMessages.EnrolRequest(
-      publicKey: Base64.encode(key.publicKey.der), name: name, challenge: challenge.challenge,
-      signature: Base64.encode(try (signer ?? key).signature(of: text)), code: nil)
+      publicKey: CanonicalBase64.encode(key.publicKey.der), name: name, challenge: challenge.challenge,
+      signature: CanonicalBase64.encode(try (signer ?? key).signature(of: text)), code: nil)
     let body = String(decoding: try JSONEncoder().encode(request), as: UTF8.self)
     return await post("enrol", body, address: address, headers: headers)
   }
@@ -472,7 +472,7 @@ extension AccountWorld {
     let device = DeviceID(of: key.publicKey)
     let text = SignedText.session(server: challenge.server, challenge: challenge.challenge, device: device)
     let request = AccountMessages.SessionRequest(
-      device: device, challenge: challenge.challenge, signature: Base64.encode(try key.signature(of: text)))
+      device: device, challenge: challenge.challenge, signature: CanonicalBase64.encode(try key.signature(of: text)))
     return await post("session", String(decoding: try JSONEncoder().encode(request), as: UTF8.self))
   }
 }

@@ -297,8 +297,8 @@ extension AccountWorld {
     let text = SignedText.joining(
       server: challenge.server, challenge: challenge.challenge, code: code, name: "laptop")
     let request = AccountMessages.JoinRequest(
-      code: code, publicKey: Base64.encode(key.publicKey.der), name: "laptop", challenge: challenge.challenge,
-      signature: Base64.encode(try key.signature(of: text)))
+      code: code, publicKey: CanonicalBase64.encode(key.publicKey.der), name: "laptop", challenge: challenge.challenge,
+      signature: CanonicalBase64.encode(try key.signature(of: text)))
     return await post(
       "pairing/join", String(decoding: try JSONEncoder().encode(request), as: UTF8.self), address: address)
   }

@@ -12,7 +12,7 @@ import VirgaWire
 
   /// A page of the sign-in, as the browser that was sent there drives it.
   private struct Page {
-    let world: FrontWorld
+    let world: GatewayWorld
     let token: String
     var origin: String?
 
@@ -24,7 +24,7 @@ import VirgaWire
 
     func raw(
       _ call: String, _ message: some Encodable, from page: String = "http://server.example"
-    ) async throws -> FrontWorld.Answer {
+    ) async throws -> GatewayWorld.Answer {
       try await world.send(
         "POST", "/virga/1/sign-in/\(call)", Array(try JSONEncoder().encode(message)),
         headers: [("Origin", page), ("Host", "server.example")])
@@ -52,7 +52,7 @@ import VirgaWire
   }
 
   private func device<Answer: Decodable>(
-    _ world: FrontWorld, _ call: String, _ message: some Encodable, session: String? = nil
+    _ world: GatewayWorld, _ call: String, _ message: some Encodable, session: String? = nil
   ) async throws -> Answer {
     let answer = try await world.send(
       "POST", "/virga/1/sign-in/\(call)", Array(try JSONEncoder().encode(message)), session: session ?? world.session)
@@ -60,12 +60,12 @@ import VirgaWire
     return try JSONDecoder().decode(Answer.self, from: Data(answer.body))
   }
 
-  private func settle(_ world: FrontWorld, _ code: String, accepts: Bool = true) async throws {
+  private func settle(_ world: GatewayWorld, _ code: String, accepts: Bool = true) async throws {
     let _: SignInMessages.State = try await device(
       world, "settle", SignInMessages.Settle(code: code, accepts: accepts))
   }
 
-  private func users(_ world: FrontWorld, _ api: String, _ web: String) async throws -> FrontWorld.Answer {
+  private func users(_ world: GatewayWorld, _ api: String, _ web: String) async throws -> GatewayWorld.Answer {
     let query = "?ckAPIToken=\(api)&ckWebAuthToken=\(web.percentEncodedPathSegment)"
     return try await world.send("GET", world.path(.usersCaller, scope: .public) + query, session: "")
   }
@@ -73,7 +73,7 @@ import VirgaWire
   // MARK: The whole way
 
   @Test func pageIsSignedInOnceADeviceConfirmsItsCode() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let token = try await world.makeToken(origins: [origin]).text
     let asked = try await world.send(
       "GET", world.path(.usersCaller, scope: .public) + "?ckAPIToken=\(token)", headers: [("Origin", origin)],
@@ -119,7 +119,7 @@ import VirgaWire
   func whateverNeedsAUserSaysWhereToSignIn(
     operation: VirgaWire.Operation, scope: DatabaseScope, body: String
   ) async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let token = try await world.makeToken().text
     let answer = try await world.withToken(token, operation, scope: scope, body: body)
     #expect(answer.status == 421, "\(answer.text)")
@@ -132,7 +132,7 @@ import VirgaWire
     ("cloudkit-icloud.com.example.diary://auth", "cloudkit-icloud.com.example.diary://auth?ckWebAuthToken="),
   ])
   func callbackIsGivenTheToken(callback: String, beginning: String) async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let token = try await world.makeToken(callback: callback).text
     let page = Page(world: world, token: token, origin: "https://evil.example")
     let begun = try await page.start()
@@ -146,7 +146,7 @@ import VirgaWire
   }
 
   @Test func onlyAllowedOriginsAreHandedAToken() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let token = try await world.makeToken(origins: [origin, "https://other.example"]).text
     for wrong in ["https://evil.example", "null", "*", "javascript:alert(1)"] {
       let error = await #expect(throws: ServiceError.self, "\(wrong)") {
@@ -170,7 +170,7 @@ import VirgaWire
   // MARK: Codes
 
   @Test func refusedAndUsedCodesGiveNothing() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let page = Page(world: world, token: try await world.makeToken().text, origin: origin)
     let refused = try await page.start()
     await #expect(throws: ServiceError.wrongCode) { try await page.collect(refused.ticket) }
@@ -188,7 +188,7 @@ import VirgaWire
   }
 
   @Test func codeEndsAfterTenMinutes() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let page = Page(world: world, token: try await world.makeToken().text, origin: origin)
     let begun = try await page.start()
     world.clock.advance(by: Limits.pairingCodeAge - .milliseconds(1))
@@ -199,7 +199,7 @@ import VirgaWire
   }
 
   @Test func guessedCodesAreCountedAgainstCodeAndAddress() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let page = Page(world: world, token: try await world.makeToken().text, origin: origin)
     let begun = try await page.start()
     let wrong = PairingCode.plain(begun.code).prefix(7) + (begun.code.hasSuffix("Z") ? "Y" : "Z")
@@ -242,7 +242,7 @@ import VirgaWire
   }
 
   @Test func addressBeginsSoManySignInsAndNoMore() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let page = Page(world: world, token: try await world.makeToken().text, origin: origin)
     for _ in 0..<Limits.signInsPerAddressMax { _ = try await page.start() }
     let error = await #expect(throws: ServiceError.self) { try await page.start() }
@@ -254,7 +254,7 @@ import VirgaWire
   // MARK: Tokens
 
   @Test func signInLastsAsLongAsWasAskedFor() async throws {
-    let world = try await FrontWorld {
+    let world = try await GatewayWorld {
       $0.signInAge = .seconds(60)
       $0.keptSignInAge = .seconds(3_600)
     }
@@ -273,7 +273,7 @@ import VirgaWire
   }
 
   @Test func whatWasTakenBackInBetweenGivesNoToken() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let (id, text) = try await world.makeToken()
     let page = Page(world: world, token: text, origin: origin)
     let begun = try await page.start()
@@ -287,7 +287,7 @@ import VirgaWire
   // MARK: Who may ask
 
   @Test func pagesOfOthersCannotDriveIt() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let page = Page(world: world, token: try await world.makeToken().text, origin: origin)
     let begun = try await page.start()
     for call in ["start", "wait", "collect"] {
@@ -304,7 +304,7 @@ import VirgaWire
   // MARK: The page
 
   @Test func pageLoadsNothingAndRunsNothingButItsOwn() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let query = "container=%3Cscript%3Ealert(1)%3C/script%3E&token=%22%20onload=%22x&origin=%27%3E%3Cimg%20src=x%3E"
     let answer = try await world.send("GET", "/virga/1/sign-in?\(query)")
     let policy = try #require(answer.headers["Content-Security-Policy"])
@@ -328,7 +328,7 @@ import VirgaWire
     ("fr", "en"), ("es;q=0", "en"), ("es;q=0.1, en;q=0.2", "en"), ("*", "en"), (";;,q=,es;q=x", "es"),
   ])
   func pageSpeaksTheBrowsersLanguage(header: String, language: String) async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let answer = try await world.send("GET", "/virga/1/sign-in", headers: [("Accept-Language", header)])
     #expect(answer.headers["Content-Language"] == language)
     #expect(answer.text.contains("<html lang=\"\(language)\">"))

@@ -91,15 +91,15 @@ import VirgaWire
 
 @Suite(.timeLimit(.minutes(1))) struct FaultRouteTests {
   private func manage(
-    _ world: FrontWorld, _ method: String, _ text: String = "", token: String? = nil
-  ) async throws -> FrontWorld.Answer {
+    _ world: GatewayWorld, _ method: String, _ text: String = "", token: String? = nil
+  ) async throws -> GatewayWorld.Answer {
     try await world.send(
       method, "/virga/1/faults", Array(text.utf8),
       headers: [("X-Virga-Operator", token ?? world.front.secrets.operatorToken)])
   }
 
   @Test func theOperatorAloneMakesFaults() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     #expect(try await world.send("GET", "/virga/1/faults").error.code == .accessDenied)
     #expect(try await manage(world, "GET", token: "wrong").error.code == .authenticationFailed)
     #expect(try await manage(world, "GET").text == #"{"seed":0,"faults":[]}"#)
@@ -109,7 +109,7 @@ import VirgaWire
   }
 
   @Test func faultsAreSetCountedAndTakenBack() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     _ = try await manage(world, "PUT", #"{"faults": [{"name": "busy", "do": {"throttle": 7}}]}"#)
     let answer = try await world.call(.zonesList, "{}")
     #expect(answer.status == 429)
@@ -146,7 +146,7 @@ import VirgaWire
   }
 
   @Test func notificationsAreDroppedOrRepeated() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     try await world.makeZone()
     let target = try await world.makePushTarget()
     func save(_ name: String) async throws {
@@ -170,14 +170,14 @@ import VirgaWire
 
   @Test func latencyIsWaitedFor() async throws {
     let waited = Box<[Duration]>([])
-    let world = try await FrontWorld { $0.sleep = { time in waited.value.withLock { $0.append(time) } } }
+    let world = try await GatewayWorld { $0.sleep = { time in waited.value.withLock { $0.append(time) } } }
     _ = try await manage(world, "PUT", #"{"faults": [{"do": {"latency": 1.5, "throttle": 1}}]}"#)
     _ = try await world.call(.zonesList, "{}")
     #expect(waited.value.withLock { $0 } == [.milliseconds(1_500)])
   }
 
   @Test func aBrokenOffAnswerHasAHeadAndNoBody() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let server = HTTPServer(handler: world.front)
     let port = try server.start(host: "127.0.0.1", port: 0)
     _ = try await manage(world, "PUT", #"{"faults": [{"do": {"cut": "afterCommit"}}]}"#)

@@ -10,7 +10,7 @@ import VirgaWire
 @Suite struct OperatorTests {
   @Test(arguments: ["GET tokens", "POST tokens/create", "GET keys", "POST keys/add", "GET users", "GET nothing"])
   func nobodyElseIsTheOperator(call: String) async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let parts = call.split(separator: " ").map(String.init)
     let target = "/virga/1/operator/\(parts[1])"
     let host = ("Host", "localhost")
@@ -28,7 +28,7 @@ import VirgaWire
   /// Which methods a call takes is told to the operator alone.
   @Test(arguments: [("faults", "GET, PUT, DELETE"), ("operate", "POST"), ("roles", "GET, PUT")])
   func aWrongMethodIsToldToTheOperator(name: String, allowed: String) async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let token = ("X-Virga-Operator", world.front.secrets.operatorToken)
     let answer = try await world.send("PATCH", "/virga/1/\(name)", headers: [token])
     #expect(answer.status == 405 && answer.headers["Allow"] == "\(allowed), OPTIONS")
@@ -41,7 +41,7 @@ import VirgaWire
   // MARK: API tokens
 
   @Test func tokenWorksUntilItIsRevoked() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let (id, text) = try await world.makeToken()
     #expect(text.wholeMatch(of: /[0-9a-f]{64}/) != nil)
     #expect(try await world.withToken(text, .recordsLookup, body: #"{"records":[]}"#).status == 200)
@@ -61,7 +61,7 @@ import VirgaWire
   }
 
   @Test func revokedTokenOfTheContainersDevicesIsReplaced() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     func token() async throws -> AccountMessages.Tokens {
       let answer = try await world.send(
         "POST", "/virga/1/account/token", Array(#"{"container":"\#(world.container)"}"#.utf8), session: world.session)
@@ -83,7 +83,7 @@ import VirgaWire
   }
 
   @Test func tokensKeptBeforeTheyWereListedGoOnWorking() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let text = world.front.secrets.apiToken(for: world.container, in: .development)
     let value = Array(#"{"container":"\#(world.container)"}"#.utf8)
     try await world.store.write { try $0.put(Entity(.apiToken, key: SHA256.hexDigest(of: text), value: value)) }
@@ -95,7 +95,7 @@ import VirgaWire
   }
 
   @Test func pagesOfOtherOriginsAreRefused() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let (_, text) = try await world.makeToken(origins: ["https://app.example", "HTTP://localhost:3000"])
     let body = #"{"records":[]}"#
     for origin in ["https://app.example", "http://localhost:3000"] {
@@ -118,7 +118,7 @@ import VirgaWire
       ("https://a b", nil, "an origin must be"),
     ] as [(String, String?, String?)])
   func originsAreChecked(text: String, kept: String?, reason: String?) async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let answer = try await world.manage(
       "POST", "tokens/create", OperatorMessages.TokenRequest(container: world.container, origins: [text]))
     if let reason {
@@ -137,14 +137,14 @@ import VirgaWire
     ("https://a/ b", false), ("", false),
   ])
   func callbacksAreChecked(callback: String, isGood: Bool) async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let answer = try await world.manage(
       "POST", "tokens/create", OperatorMessages.TokenRequest(container: world.container, callback: callback))
     #expect(answer.status == (isGood ? 200 : 400), "\(answer.text)")
   }
 
   @Test func tokensAreKeptAsDigestsOnly() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let (_, text) = try await world.makeToken()
     let kept = try await world.store.read { transaction in
       try Credentials().tokens(of: nil, in: transaction).map { try transaction.entity(.apiToken, key: $0.digest) }
@@ -156,7 +156,7 @@ import VirgaWire
   // MARK: Keys and users
 
   @Test func keyIsListedAndTheSameWhenAddedAgain() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let key = try SigningKey.generate()
     let first = try await world.register(key)
     let second = try await world.register(key)
@@ -169,7 +169,7 @@ import VirgaWire
   }
 
   @Test func onlyP256KeysAreTaken() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     // The point of another curve, secp256k1.
     let other = """
       -----BEGIN PUBLIC KEY-----
@@ -187,14 +187,14 @@ import VirgaWire
   }
 
   @Test func accountsAreListedWithWhoTheyAreInEachContainer() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let challenge = try await world.send("POST", "/virga/1/challenge")
     let fresh = try JSONDecoder().decode(AccountMessages.Challenge.self, from: Data(challenge.body))
     let key = try SigningKey.generate()
     let text = SignedText.enrolment(server: fresh.server, challenge: fresh.challenge, name: "laptop")
     let request = AccountMessages.EnrolRequest(
-      publicKey: Base64.encode(key.publicKey.der), name: "laptop", challenge: fresh.challenge,
-      signature: Base64.encode(try key.signature(of: text)), code: nil)
+      publicKey: CanonicalBase64.encode(key.publicKey.der), name: "laptop", challenge: fresh.challenge,
+      signature: CanonicalBase64.encode(try key.signature(of: text)), code: nil)
     _ = try await world.send("POST", "/virga/1/enrol", Array(try JSONEncoder().encode(request)))
     let accounts: [OperatorMessages.Account] = try await world.managed("GET", "users")
     #expect(accounts.flatMap { $0.devices.map(\.name) } == ["laptop"])

@@ -14,7 +14,7 @@ import VirgaWire
     """
 
   @Test func keyIsTheCreatorOfWhatItWrites() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let key = try SigningKey.generate()
     let registered = try await world.register(key)
     #expect(registered.user.rawValue.wholeMatch(of: /_[0-9a-f]{32}/) != nil)
@@ -33,7 +33,7 @@ import VirgaWire
   }
 
   @Test func keyBelongsToOneEnvironment() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let key = try SigningKey.generate()
     let (test, real) = (try await world.register(key), try await world.register(key, environment: .production))
     #expect(test.environment == .development && real.environment == .production)
@@ -55,7 +55,7 @@ import VirgaWire
   }
 
   @Test func getIsSignedWithoutAHash() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let key = try SigningKey.generate()
     let id = try await world.register(key).id
     let answer = try await world.signed(by: key, id, .zonesList, body: "", query: "?_t=1", method: "GET")
@@ -73,7 +73,7 @@ import VirgaWire
   func keyReachesThePublicDatabaseOnly(
     operation: VirgaWire.Operation, scope: DatabaseScope, status: Int
   ) async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let key = try SigningKey.generate()
     let id = try await world.register(key).id
     let body =
@@ -88,12 +88,12 @@ import VirgaWire
   }
 
   @Test func everyFailureLooksTheSame() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let (key, other) = (try SigningKey.generate(), try SigningKey.generate())
     let id = try await world.register(key).id
     let elsewhere = try await world.register(key, container: "iCloud.other").id
     let target = world.path(.zonesList, scope: .public)
-    func send(_ headers: [(name: String, value: String)], body: String = "{}") async throws -> FrontWorld.Answer {
+    func send(_ headers: [(name: String, value: String)], body: String = "{}") async throws -> GatewayWorld.Answer {
       try await world.send("POST", target, Array(body.utf8), headers: headers.map { ($0.name, $0.value) }, session: "")
     }
     func headers(
@@ -123,7 +123,7 @@ import VirgaWire
   }
 
   @Test func signatureComesAlone() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let key = try SigningKey.generate()
     let id = try await world.register(key).id
     let (_, token) = try await world.makeToken()
@@ -136,7 +136,7 @@ import VirgaWire
   }
 
   @Test func removedKeyEndsAtOnceAndItsUserComesBackWithIt() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let key = try SigningKey.generate()
     let registered = try await world.register(key)
     #expect(try await world.signed(by: key, registered.id, .zonesList).status == 200)

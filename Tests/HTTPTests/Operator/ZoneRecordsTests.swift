@@ -10,16 +10,16 @@ import VirgaWire
 @Suite struct ZoneRecordsTests {
   private let token = "a-token-of-the-operator"
 
-  private func page(_ world: FrontWorld, _ marker: String?) async throws -> FrontWorld.Answer {
+  private func page(_ world: GatewayWorld, _ marker: String?) async throws -> GatewayWorld.Answer {
     let more = marker.map { "&marker=\($0)" } ?? ""
     return try await world.send(
       "GET", "/virga/1/zone-records?container=\(world.container)&user=\(world.user)&zone=Trips" + more,
       headers: [("X-Virga-Operator", token)])
   }
 
-  private func filled(records: Int, bytes: Int) async throws -> FrontWorld {
+  private func filled(records: Int, bytes: Int) async throws -> GatewayWorld {
     let token = token
-    let world = try await FrontWorld { $0.operatorToken = token }
+    let world = try await GatewayWorld { $0.operatorToken = token }
     try await world.makeZone()
     let text = String(repeating: "x", count: bytes)
     for start in stride(from: 0, to: records, by: 20) {

@@ -86,14 +86,14 @@ import VirgaWire
 
   /// A server on which each credential exists.
   private struct World {
-    let front: FrontWorld
+    let front: GatewayWorld
     let apiToken: String
     let webToken: String
     let key: SigningKey
     let keyID: String
 
     init() async throws {
-      front = try await FrontWorld()
+      front = try await GatewayWorld()
       apiToken = try await front.makeToken().text
       key = try SigningKey.generate()
       keyID = try await front.register(key).id
@@ -107,7 +107,7 @@ import VirgaWire
     }
 
     func ask(_ method: String, _ path: String, _ body: String, as credential: Credential) async throws
-      -> FrontWorld.Answer
+      -> GatewayWorld.Answer
     {
       let bytes = method == "GET" ? [] : Array(body.utf8)
       switch credential {

@@ -11,7 +11,7 @@ import VirgaWire
 /// A server behind a socket, and a client that nobody here wrote: it knows the protocol, and has an API token and a
 /// web-auth token at most.
 final class ForeignClient {
-  let world: FrontWorld
+  let world: GatewayWorld
   private let server: HTTPServer
   private let port: UInt16
   private(set) var apiToken = ""
@@ -20,8 +20,8 @@ final class ForeignClient {
   /// Whose request it is.
   enum Credentials { case nobody, apiToken, user, device }
 
-  private init(_ configure: (inout FrontConfiguration) -> Void) async throws {
-    world = try await FrontWorld(configure)
+  private init(_ configure: (inout GatewayConfiguration) -> Void) async throws {
+    world = try await GatewayWorld(configure)
     server = HTTPServer(handler: world.front)
     port = try server.start(host: "127.0.0.1", port: 0)
     try await signIn(to: .development)
@@ -37,7 +37,7 @@ final class ForeignClient {
 
   /// Runs a test with one, and stops its server.
   static func run(
-    _ configure: (inout FrontConfiguration) -> Void = { _ in }, _ body: (ForeignClient) async throws -> Void
+    _ configure: (inout GatewayConfiguration) -> Void = { _ in }, _ body: (ForeignClient) async throws -> Void
   ) async throws {
     let client = try await ForeignClient(configure)
     try await client.world.makeZone()

@@ -13,10 +13,10 @@ import VirgaWire
 @Suite(.timeLimit(.minutes(2))) struct ProtocolTableTests {
   /// A server, and what it answered so far.
   private final class Talk: Sendable {
-    let world: FrontWorld
+    let world: GatewayWorld
     let seen = Mutex<Set<VirgaWire.Operation>>([])
 
-    init() async throws { world = try await FrontWorld() }
+    init() async throws { world = try await GatewayWorld() }
 
     /// Sends a request, and holds the answer to its table.
     @discardableResult
@@ -244,7 +244,7 @@ import VirgaWire
   }
 
   @Test func wholeErrorsAreWhatTheTablesSay() async throws {
-    let world = try await FrontWorld()
+    let world = try await GatewayWorld()
     let token = try await world.makeToken().text
     let path = world.path(.zonesList)
     for (method, target, session, status) in [

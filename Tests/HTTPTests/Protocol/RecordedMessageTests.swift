@@ -118,12 +118,12 @@ import VirgaWire
 
   /// A server on which the data of a recording are made anew.
   private struct Stage {
-    let world: FrontWorld
+    let world: GatewayWorld
     /// The types of the recorded records, by name.
     let types: [String: PlainJSON]
 
     init(_ recorded: PlainJSON) async throws {
-      world = try await FrontWorld()
+      world = try await GatewayWorld()
       let records = (recorded["zones"]?.elements.first ?? recorded)["records"]?.elements ?? []
       let pairs = records.compactMap { record in
         record["recordName"]?.string.map { ($0, record["recordType"] ?? .null) }

@@ -4,7 +4,7 @@ import TestSupport
 /// What a table of the protocol says of a JSON value: which keys an object must and may have, and what they hold.
 indirect enum Shape: Sendable {
   case text
-  /// Text that is Base64.
+  /// Text that is CanonicalBase64.
   case base64
   /// One of a few words.
   case word(Set<String>)

@@ -63,10 +63,10 @@ struct CredentialRoomTests {
   private static func add(
     _ names: [String], bytes: Int = 10, as user: UserName, in transaction: any WriteTransaction
   ) throws -> ServiceError? {
-    let items = names.map { KeyBook.Item(name: $0, value: String(repeating: "x", count: bytes), added: now) }
+    let items = names.map { KeyRegistry.Item(name: $0, value: String(repeating: "x", count: bytes), added: now) }
     do {
       var random = SplitMix64(seed: 4)
-      _ = try KeyBook().add(items, to: .zone("Diary", database, reader: user), in: transaction, random: &random)
+      _ = try KeyRegistry().add(items, to: .zone("Diary", database, reader: user), in: transaction, random: &random)
       return nil
     } catch let error as ServiceError {
       return error

@@ -38,7 +38,7 @@ import VirgaServer
       var zone = try #require(try transaction.zone("Notes", in: diary))
       try transaction.removeRecords(of: &zone)
       while try transaction.clearRemovedRecords(limit: 100, bytes: 1 << 20) {}
-      let rows = try transaction.unclaimedAssets(before: Timestamp(milliseconds: .max), limit: 10)
+      let rows = try transaction.unreferencedAssets(before: Timestamp(milliseconds: .max), limit: 10)
       for row in rows { try transaction.removeAsset(row.checksum) }
       return rows.count
     }

@@ -35,7 +35,7 @@ import VirgaModel
     let report = try await store.read { try StoreReport(of: $0) }
     #expect(report.lines.map(\.records) == [1_500, 500, 1_500, 500])
     #expect(report.lines.map(\.assetBytes) == [5_000, 0, 5_000, 0])
-    #expect(report.unclaimedAssets == 0)
+    #expect(report.unreferencedAssets == 0)
     let sum = report.lines.reduce(report.otherBytes + report.freeBytes) { $0 + $1.recordBytes }
     #expect(sum == report.databaseBytes)
     if let folder = store.folder {

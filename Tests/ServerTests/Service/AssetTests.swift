@@ -11,7 +11,7 @@ import VirgaWire
     size: Int64 = 5, container: ContainerID = "iCloud.test", environment: Environment = .development,
     user: UserName = "_alice", scope: DatabaseScope = .private, service: Service = Service()
   ) throws -> AssetValue {
-    var claim = UploadClaim(
+    var claim = UploadGrant(
       container: container, environment: environment, user: user, recordName: record, fieldName: field,
       expires: harness.now + Limits.uploadURLAge)
     claim.scope = scope
@@ -147,7 +147,7 @@ import VirgaWire
     #expect(throws: ServiceError.self) { try rereference("photo", of: "gone") }
     // The bytes live as long as any record holds them.
     _ = try harness.modify(.forceDelete("r"))
-    harness.now = harness.now + Limits.versionAge + Limits.unclaimedAssetAge + .seconds(1)
+    harness.now = harness.now + Limits.versionAge + Limits.unreferencedAssetAge + .seconds(1)
     let now = harness.now
     let collected = try harness.write { transaction in
       try Service().compact(in: transaction, now: now)
@@ -196,7 +196,7 @@ import VirgaWire
       }
     }
     #expect(try collect() == [])
-    harness.now = harness.now + Limits.unclaimedAssetAge + .seconds(1)
+    harness.now = harness.now + Limits.unreferencedAssetAge + .seconds(1)
     #expect(try collect() == ["orphan"])
     _ = try harness.modify(.forceDelete("r"))
     #expect(try collect() == [])
@@ -273,7 +273,7 @@ import VirgaWire
     let expires = (harness.now + Limits.receiptAge).milliseconds
     let owner = "iCloud.test/development/_alice"
     try harness.write { transaction in
-      for number in 1..<Limits.unclaimedUploadsMax {
+      for number in 1..<Limits.unreferencedUploadsMax {
         let value = Array("\(number)\n1\nprivate\n\(expires)".utf8)
         try transaction.put(Entity(.upload, key: "\(owner)/\(number)", owner: owner, value: value))
       }
@@ -290,7 +290,7 @@ import VirgaWire
 
   @Test func anUploadAfterItsURLExpiredIsRefused() throws {
     let harness = Harness()
-    let claim = UploadClaim(
+    let claim = UploadGrant(
       container: "c", environment: .development, user: "_a", recordName: "r", fieldName: "f",
       expires: harness.now - .seconds(1))
     let now = harness.now

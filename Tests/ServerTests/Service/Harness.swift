@@ -117,7 +117,7 @@ struct TestCipher: FieldCipher {
 }
 
 struct TestURLs: URLMaker {
-  func uploadURL(for claim: UploadClaim) -> String {
+  func uploadURL(for claim: UploadGrant) -> String {
     "up:\(claim.recordName)/\(claim.fieldName)/\(claim.expires.milliseconds)"
   }
   func downloadURL(checksum: String, size: Int64, expires: Timestamp) -> String { "down:\(checksum)" }

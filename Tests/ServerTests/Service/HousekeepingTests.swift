@@ -96,11 +96,11 @@ import VirgaWire
     try await store.reading { transaction in
       let old = try #require(try transaction.zone("Old", in: diary))
       #expect(try transaction.changes(in: old).isEmpty && transaction.versions(of: "r1", in: old).isEmpty)
-      #expect(old.floor == 2 * count + 1)
+      #expect(old.lowWaterMark == 2 * count + 1)
       let new = try #require(try transaction.zone("New", in: diary))
       #expect(
         try transaction.changes(in: new).count == Int(count) && transaction.versions(of: "r1", in: new).count == 1)
-      #expect(new.floor == 0)
+      #expect(new.lowWaterMark == 0)
     }
     #expect(
       try await store.reading { try Service().compactionSteps(in: $0, now: now) } == [
@@ -111,7 +111,7 @@ import VirgaWire
 
   @Test func receiptsAreForgottenTheDayAfterTheyExpire() throws {
     let harness = Harness()
-    let claim = UploadClaim(
+    let claim = UploadGrant(
       container: "iCloud.test", environment: .development, user: "_alice", recordName: "r", fieldName: "f",
       expires: harness.now)
     for round in 0..<2 {

@@ -174,7 +174,7 @@ import VirgaWire
       let zone = try transaction.makeZone("Notes", in: key)
       for (number, user) in users.enumerated() {
         let need = WriteNeeded(
-          zone: ZoneKey("Notes", in: key), definition: Self.definition(number), besides: nil)
+          zone: ZoneAddress("Notes", in: key), definition: Self.definition(number), besides: nil)
         while try !Service().advance(need, for: user, in: transaction).isReady {}
         #expect(try transaction.indexes(of: zone).last?.definition == need.definition)
       }
@@ -211,7 +211,7 @@ import VirgaWire
       let zone = try transaction.makeZone("Notes", in: Self.key)
       func advance(_ number: Int, sparing spared: Range<Int>) throws -> IndexStep {
         let need = WriteNeeded(
-          zone: ZoneKey("Notes", in: Self.key), definition: Self.definition(number), besides: nil)
+          zone: ZoneAddress("Notes", in: Self.key), definition: Self.definition(number), besides: nil)
         return try Service().advance(need, for: user, sparing: Set(spared.map(Self.definition)), in: transaction)
       }
       for number in 0..<most { #expect(try advance(number, sparing: 0..<0).hasBegun) }
@@ -224,7 +224,7 @@ import VirgaWire
 
   @Test func aQueryOfAZoneThatIsGoneNeedsNoIndex() async throws {
     let store = try StoreKind.memory.open()
-    let need = WriteNeeded(zone: ZoneKey("None", in: Self.key), definition: Self.definition(1), besides: nil)
+    let need = WriteNeeded(zone: ZoneAddress("None", in: Self.key), definition: Self.definition(1), besides: nil)
     #expect(try await store.write { try Service().advance(need, for: "_alice", in: $0).isReady })
   }
 

@@ -12,7 +12,7 @@ struct StoreReadTests {
     let world = try await QueryWorld(kind)
     let now = Timestamp(milliseconds: 1_700_000_000_000)
     let receipt = try await world.under.write { transaction in
-      let claim = UploadClaim(
+      let claim = UploadGrant(
         container: "iCloud.test", environment: .development, user: "_alice", recordName: "r", fieldName: "files",
         expires: now + Limits.uploadURLAge)
       var random = SplitMix64(seed: 1)
@@ -131,12 +131,12 @@ struct StoreReadTests {
   /// A participant's notes are given from any position on as if all were read.
   @Test func notesAreReadFromAPositionOn() throws {
     let notes = [
-      ShareNote(zoneKey: "k", first: 3, names: ["a", "b"]), ShareNote(zoneKey: "k", first: 5, names: ["c"]),
-      ShareNote(zoneKey: "k", first: 20, names: ["d", "e", "f"]),
+      VisibilityChange(zoneKey: "k", first: 3, names: ["a", "b"]), VisibilityChange(zoneKey: "k", first: 5, names: ["c"]),
+      VisibilityChange(zoneKey: "k", first: 20, names: ["d", "e", "f"]),
     ]
     let all = notes.flatMap { note in note.names.enumerated().map { (note.first + Int64($0.offset), $0.element) } }
     for position in 0...24 as ClosedRange<Int64> {
-      var reader = try ShareNotes(notes.map(\.entity), after: position)
+      var reader = try VisibilityChanges(notes.map(\.entity), after: position)
       var found: [RecordName] = []
       while let next = try reader.next() {
         #expect(all.contains { $0 == next })
@@ -144,7 +144,7 @@ struct StoreReadTests {
       }
       #expect(found == all.filter { $0.0 > position }.map(\.1))
     }
-    var none = try ShareNotes([], after: 0)
+    var none = try VisibilityChanges([], after: 0)
     #expect(try none.next() == nil)
   }
 
@@ -156,11 +156,11 @@ struct StoreReadTests {
     let (first, count) = (100 as Int64, Limits.shareNotesMax)
     let last = first + Int64(count) - 1
     let found = try await store.write { transaction in
-      let long = ShareNote(zoneKey: zone.key, first: first, names: (1...count).map { RecordName("n\($0)") })
+      let long = VisibilityChange(zoneKey: zone.key, first: first, names: (1...count).map { RecordName("n\($0)") })
       try transaction.put(long.entity)
-      try transaction.put(ShareNote(zoneKey: zone.key, first: last + 10, names: ["next"]).entity)
+      try transaction.put(VisibilityChange(zoneKey: zone.key, first: last + 10, names: ["next"]).entity)
       return try [first - 1, last - 1, last].map { position in
-        var notes = try transaction.shareNotes(of: zone, after: position)
+        var notes = try transaction.visibilityChanges(of: zone, after: position)
         return try notes.next()?.name
       }
     }

@@ -118,7 +118,7 @@ struct SharedHistoryTests {
     _ = try world.harness.modify(.force("folder").with { $0.record.parent = .set("root") })
     func notes() throws -> Int {
       try world.harness.write { transaction in
-        try transaction.entities(.shareNote, owner: "iCloud.test/development/_bob/_alice/Diary").count
+        try transaction.entities(.visibilityChange, owner: "iCloud.test/development/_bob/_alice/Diary").count
       }
     }
     let told = Set(ShareWorld.told(try world.page(start)))
