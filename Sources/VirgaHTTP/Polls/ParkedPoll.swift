@@ -29,10 +29,13 @@ final class ParkedPoll: Sendable {
     self.lastTick = lastTick
   }
 
-  /// Forgets an earlier wake.
+  /// Forgets an earlier wake, and a notification that `wait` gave: a fault on purpose may have lost it since.
   func arm() {
     state.withLock { state in
-      if case .resolved(.woken) = state { state = .armed }
+      switch state {
+      case .resolved(.woken), .resolved(.given): state = .armed
+      case .armed, .parked, .resolved(.over): break
+      }
     }
   }
 

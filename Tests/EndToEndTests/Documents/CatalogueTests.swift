@@ -80,6 +80,14 @@ func catalogueContainer() {
     let guest = try server.device("early guest")
     let open = try #require(address)
     #expect(try await join(guest, open) == "Summer")
+    return try await invite(friend, to: share.recordID)
+  }
+
+  private func invite(_ friend: CKRecord.ID, to id: CKRecord.ID) async throws -> URL? {
+    let database = database(of: phone)
+    let container = CKContainer(identifier: Self.identifier, on: phone)
+    // Who joined stands in the share, so it has changed.
+    let share = try #require(try await database.record(for: id) as? CKShare)
     share.publicPermission = .none
 
     let participant = try await container.shareParticipant(forUserRecordID: friend)

@@ -86,6 +86,20 @@ import VirgaModel
     #expect(next(second) == "look 2")
   }
 
+  /// A fault on purpose loses a notification, and the poll that had it waits for the next one.
+  @Test func aPollWhoseNotificationIsLostWaitsAgain() async {
+    let poll = table.begin("t")
+    #expect(next(poll) == "look 1")
+    table.noteLook(1, at: "t", found())
+    #expect(next(poll) == "wait")
+    table.handOn([row(1)])
+    #expect(await outcome(poll) == "give 1")
+    table.drop(row(1))
+    #expect(next(poll) == "wait")
+    table.handOn([row(2, "b")])
+    #expect(await outcome(poll) == "give 2")
+  }
+
   @Test func newsOutOfOrderSendsThePollToTheStore() async {
     let poll = table.begin("t")
     #expect(next(poll) == "look 1")
