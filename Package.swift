@@ -94,7 +94,8 @@ let package = Package(
         "CSQLite", "CLinux",
         "Allocations", "TestSupport",
       ],
-      path: "Benchmarks", exclude: ["Allocations", "Client", "Peers", "SlowDisk", "thresholds.json"], swiftSettings: strict),
+      path: "Benchmarks", exclude: ["Allocations", "Client", "Peers", "SlowDisk", "thresholds.json"],
+      swiftSettings: strict),
     .executableTarget(
       name: "bench-client",
       dependencies: ["VirgaAuth", "VirgaAccounts", "VirgaCloudKit", "VirgaSQLite", "Allocations"],

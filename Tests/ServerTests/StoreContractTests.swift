@@ -498,7 +498,9 @@ struct StoreContractTests {
     }
     try await store.write { (transaction) throws in
       let zone = try transaction.makeZone()
-      func unclaimed() throws -> [String] { try transaction.unreferencedAssets(before: later, limit: 10).map(\.checksum) }
+      func unclaimed() throws -> [String] {
+        try transaction.unreferencedAssets(before: later, limit: 10).map(\.checksum)
+      }
       for (checksum, moment) in [("x", 1), ("y", 2), ("z", 1_000)] {
         try transaction.put(AssetRow(checksum: checksum, size: 5, uploaded: Timestamp(milliseconds: Int64(moment))))
       }

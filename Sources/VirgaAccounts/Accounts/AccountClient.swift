@@ -299,7 +299,8 @@ package actor AccountClient {
     let text = SignedText.joining(
       server: challenge.server, challenge: challenge.challenge, code: code, name: deviceName)
     var request = AccountMessages.JoinRequest(
-      code: code, publicKey: CanonicalBase64.encode(key.publicKey.der), name: deviceName, challenge: challenge.challenge,
+      code: code, publicKey: CanonicalBase64.encode(key.publicKey.der), name: deviceName,
+      challenge: challenge.challenge,
       signature: try signature(of: text, by: key))
     let box = try homeFiles { home throws(SecureFileError) in try home.box(besideKey: name).publicKey }
     request.box = CanonicalBase64.encode(box)

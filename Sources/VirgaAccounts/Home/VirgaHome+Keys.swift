@@ -156,7 +156,8 @@ extension VirgaHome {
   private func preparedKey(of account: AccountID) throws(SecureFileError) -> AccountKey? {
     let file = preparedFile(of: account)
     guard let stored: KeysFile = try decoded(file) else { return nil }
-    guard stored.account == account, let key = stored.keys.first.flatMap(CanonicalBase64.decode).flatMap({ SecretKey($0) })
+    guard stored.account == account,
+      let key = stored.keys.first.flatMap(CanonicalBase64.decode).flatMap({ SecretKey($0) })
     else { throw .damaged(path: file.path, reason: "does not hold this account's key") }
     return AccountKey(key)
   }

@@ -68,7 +68,8 @@ struct AccountKeyLog: Sendable {
     for (name, text) in texts.sorted(by: { $0.key < $1.key }) where trustsGrants && name.hasPrefix("grant/") {
       let parts = name.split(separator: "/").map(String.init)
       guard parts.count == 3, parts[2] == device.rawValue, known[KeyID(parts[1])] == nil,
-        let key = Self.openGrant(CanonicalBase64.decode(text), of: account, device: device, box: box), key.id == KeyID(parts[1])
+        let key = Self.openGrant(CanonicalBase64.decode(text), of: account, device: device, box: box),
+        key.id == KeyID(parts[1])
       else { continue }
       learn(key)
       start = key.id
@@ -164,7 +165,8 @@ struct AccountKeyLog: Sendable {
   }
 
   private static func openPrevious(_ link: Succession, by key: AccountKey, id: KeyID) -> AccountKey? {
-    guard let text = CanonicalBase64.decode(link.previous), let bytes = key.wrapping.open(text, for: context(id, key.id)),
+    guard let text = CanonicalBase64.decode(link.previous),
+      let bytes = key.wrapping.open(text, for: context(id, key.id)),
       let previous = SecretKey(bytes).map({ AccountKey($0) }), previous.id == id
     else { return nil }
     return previous

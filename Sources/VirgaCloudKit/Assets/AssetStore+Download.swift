@@ -210,7 +210,8 @@ extension AssetStore {
 extension AssetValue {
   /// A name for a file that holds these bytes, and only these: their digest as hexadecimal digits.
   var fileName: String {
-    CanonicalBase64.decode(fileChecksum).map { Hex.encode($0) } ?? Hex.encode(SHA256.digest(of: Array(fileChecksum.utf8)))
+    CanonicalBase64.decode(fileChecksum).map { Hex.encode($0) }
+      ?? Hex.encode(SHA256.digest(of: Array(fileChecksum.utf8)))
   }
 
   /// Whether the checksum is one that can be checked here.

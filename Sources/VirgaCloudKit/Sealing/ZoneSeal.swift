@@ -19,7 +19,8 @@ struct ZoneSeal: Sendable {
     switch field.value {
     case .bytes(let value): bytes = value
     case .unknown(tag, let json):
-      guard json.count > 2, let value = CanonicalBase64.decode(String(decoding: json[1..<(json.count - 1)], as: UTF8.self))
+      guard json.count > 2,
+        let value = CanonicalBase64.decode(String(decoding: json[1..<(json.count - 1)], as: UTF8.self))
       else {
         return nil
       }

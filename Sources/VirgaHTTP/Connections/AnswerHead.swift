@@ -1,5 +1,3 @@
-
-
 /// Appends the status line and the fields of an answer, and says what follows them.
 /// The connection alone says how the body is framed: such fields of the handler's are left out.
 @discardableResult

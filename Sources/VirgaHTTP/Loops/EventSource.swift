@@ -1,4 +1,3 @@
-
 /// Something with a file descriptor that a loop watches. All its methods are called on the loop's thread.
 protocol EventSource: AnyObject {
   /// Takes what epoll reported; no flags at all when the source asked to be called again.

@@ -41,7 +41,9 @@ extension Gateway {
     let now = configuration.now()
     let hasSameKeys = try await store.write { transaction in
       try Accounts().restore(copy.account, created: copy.created, devices, in: transaction)
-      let first = try KeyRegistry().items(in: .account(copy.account), transaction).first { $0.name == KeyMessages.first }
+      let first = try KeyRegistry().items(in: .account(copy.account), transaction).first {
+        $0.name == KeyMessages.first
+      }
       guard let theirs = copy.keys.first(where: { $0.name == KeyMessages.first }),
         first?.value ?? theirs.value == theirs.value
       else { return false }

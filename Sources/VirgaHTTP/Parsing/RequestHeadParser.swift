@@ -1,4 +1,3 @@
-
 /// Reads the head of one request, a line at a time as its bytes come.
 ///
 /// It is stricter than RFC 9112 asks of a recipient: whatever two parties could read in two ways is refused, since the

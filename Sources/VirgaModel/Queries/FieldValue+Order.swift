@@ -1,4 +1,3 @@
-
 extension FieldValue {
   /// How this value lies to another; `nil` if they have no order. Texts are in the order of their bytes.
   public func order(before other: FieldValue) -> ValueOrder? {

@@ -1,4 +1,3 @@
-
 /// What anybody can read of a value that a device encrypted: how, under which key, and what type the value has.
 ///
 /// The value travels as encrypted bytes that begin with this head: six bytes that tell it from other bytes, one for the

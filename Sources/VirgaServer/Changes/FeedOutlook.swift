@@ -20,7 +20,8 @@ extension Service {
         let row = try access.openZone(request.zone, in: transaction).feedRow
       else { return nil }
       let start = try FeedPosition(
-        request.syncToken, feed: .zone, incarnation: row.incarnation, sequence: row.sequence, lowWaterMark: row.lowWaterMark)
+        request.syncToken, feed: .zone, incarnation: row.incarnation, sequence: row.sequence,
+        lowWaterMark: row.lowWaterMark)
       return FeedOutlook(zone: row, changesMax: row.sequence - start.position)
     } catch is ServiceError {
       return nil

@@ -145,7 +145,9 @@ private struct Notifier {
   ) throws -> Bool {
     var payload = NotificationPayload(
       subscription, container: database.container, user: user, zone: zone, scope: scope)
-    if let event { try payload.add(event, of: subscription, seal: StoredFieldCipher(database, zone.name, context: context)) }
+    if let event {
+      try payload.add(event, of: subscription, seal: StoredFieldCipher(database, zone.name, context: context))
+    }
     var key = "\(scope.rawValue) \(subscription.id)\n\(zone.owner)/\(zone.name)"
     // Of one record, what is told last stands for the same that was told before. Its creation stays its creation.
     if let event { key += "\n\(event.record.name)\n\(event.reason.pushNumber)" }

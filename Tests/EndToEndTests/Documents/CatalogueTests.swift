@@ -67,7 +67,6 @@ func catalogueContainer() {
   /// - Returns: The address with which the friend joins.
   private func share(with friend: CKRecord.ID) async throws -> URL? {
     let database = database(of: phone)
-    let container = CKContainer(identifier: Self.identifier, on: phone)
     let album = CKRecord(recordType: "Album", recordID: CKRecord.ID(recordName: "summer", zoneID: zone.zoneID))
     album["title"] = "Summer"
     let share = CKShare(rootRecord: album)

@@ -131,7 +131,8 @@ struct StoreReadTests {
   /// A participant's notes are given from any position on as if all were read.
   @Test func notesAreReadFromAPositionOn() throws {
     let notes = [
-      VisibilityChange(zoneKey: "k", first: 3, names: ["a", "b"]), VisibilityChange(zoneKey: "k", first: 5, names: ["c"]),
+      VisibilityChange(zoneKey: "k", first: 3, names: ["a", "b"]),
+      VisibilityChange(zoneKey: "k", first: 5, names: ["c"]),
       VisibilityChange(zoneKey: "k", first: 20, names: ["d", "e", "f"]),
     ]
     let all = notes.flatMap { note in note.names.enumerated().map { (note.first + Int64($0.offset), $0.element) } }
