@@ -89,6 +89,8 @@ struct StaleSaveTests {
     _ = try await world.save("forceDelete")
     let (gone, writes) = try await world.save("update", tag: first.tag, 2)
     #expect(try failure(gone).error.code == .notFound && writes == 1)
+    _ = try await world.front.call(
+      .zonesModify, #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"Other"}}}]}"#)
     let other = try await world.save("update", tag: first.tag, zone: "Other")
     #expect(other.writes == 1)
   }
