@@ -11,6 +11,7 @@ extension Limits {
   /// Reads of what a user does not see, in the zones of others and the public database: at once, and for each second
   /// after.
   public static let hiddenReadsPerUserMax = 500_000
+  /// What of that comes back with each second.
   public static let hiddenReadsPerUserAndSecond = 20_000
   /// Bytes of a record that count as another read.
   public static let bytesPerQueryRead = 16 << 10

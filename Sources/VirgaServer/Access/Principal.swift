@@ -5,6 +5,7 @@ import VirgaWire
 public struct Principal: Hashable, Sendable {
   /// `nil` for a caller with an API token alone, who may read what the public database grants to the world.
   public var user: UserName?
+  /// `nil` for a caller without one, such as a server-to-server key.
   public var account: AccountID?
   /// The enrolled device, for a device's session.
   public var device: DeviceID?
@@ -18,6 +19,7 @@ public struct Principal: Hashable, Sendable {
     endsWith = device
   }
 
+  /// A caller without credentials of a user.
   public static let world = Principal(user: nil, account: nil, device: nil)
 
   /// What stands in a record's stamps: the device, or `iCloud` for a client without one.
