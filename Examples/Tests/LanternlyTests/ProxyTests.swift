@@ -34,6 +34,7 @@ struct ProxyTests {
     let log = fleet.folder.path + "/watch.out"
     let watch = try fleet.start("lanternly", ["--home", fleet.home("phone"), "watch"], "phone", output: log)
     let deadline = ContinuousClock.now + .seconds(30)
+    // Another program writes the note.
     while try fleet.store("phone").notes().lastError == nil, ContinuousClock.now < deadline { usleep(50_000) }
     #expect(try fleet.store("phone").notes().lastError?.code == SyncNotes.Failure.untrusted)
     kill(watch.processIdentifier, SIGTERM)

@@ -30,6 +30,7 @@ import VirgaWire
     ) {
       store.write(body) { result in
         Thread.detachNewThread {
+          // As if the disk took this long: all others are to arrive meanwhile.
           Thread.sleep(forTimeInterval: 0.3)
           completion(result)
         }
