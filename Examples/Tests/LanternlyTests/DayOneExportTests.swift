@@ -249,7 +249,7 @@ struct DayOneExportTests {
   struct Said: CustomTestStringConvertible {
     var export: String
     var entry: String
-    var local: LocalTime
+    var local: LocalTime?
     var tags: [String]
     var locality: String
     var celsius: Double
