@@ -131,7 +131,7 @@ struct CommandTests {
     #expect(await program.run("frob").code == 2)
     #expect(
       await program.run("new", "--text", "a", "--mood", "9").problems == [
-        "9 is no value for --mood. See: lanternly help new"
+        "9 is not a value for --mood. See: lanternly help new"
       ])
     #expect(await program.run("new", "--text", "a", "--zone", "Mars/X").code == 2)
     #expect(await program.run("list", "--since", "2026-02-30").code == 2)
@@ -144,11 +144,11 @@ struct CommandTests {
   }
 
   @Test(arguments: [
-    (["new", "--date", "nonsense", "--text", "a"], "nonsense is no value for --date. See: lanternly help new"),
+    (["new", "--date", "nonsense", "--text", "a"], "nonsense is not a value for --date. See: lanternly help new"),
     (["new", "--star=1"], "--star takes no value. See: lanternly help new"),
     (["edit", "12", "--text"], "--text needs a value. See: lanternly help edit"),
     (["list", "--limit", "1", "--limit", "2"], "--limit can be given only once. See: lanternly help list"),
-    (["list", "--until", "soon"], "soon is no value for --until. See: lanternly help list"),
+    (["list", "--until", "soon"], "soon is not a value for --until. See: lanternly help list"),
     (["show"], "show needs an argument. See: lanternly help show"),
     (["conflicts", "resolve"], "conflicts resolve needs an argument. See: lanternly help conflicts"),
     (["conflicts", "frob"], "conflicts does not take frob. See: lanternly help conflicts"),

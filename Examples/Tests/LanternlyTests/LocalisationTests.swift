@@ -24,7 +24,7 @@ struct LocalisationTests {
   }
 
   @Test func valuesWithBracesStayAsTheyAre() {
-    #expect(Texts.english(.usageValueWrong, "{1}", "{0}") == "{0} is no value for --{1}.")
+    #expect(Texts.english(.usageValueWrong, "{1}", "{0}") == "{0} is not a value for --{1}.")
   }
 
   @Test func datesAreWrittenInBothLanguages() throws {

@@ -218,7 +218,7 @@ struct NameAndDraftTests {
     #expect(refusals.count == 2, "\(lines)")
     #expect(
       refusals.contains {
-        $0.hasPrefix("The server refused 11 changes: there is no space left in the account (quotaExceeded).")
+        $0.hasPrefix("The server refused 11 changes: the account has no space left (quotaExceeded).")
       })
     #expect(
       refusals.contains { $0 == "Refused by the server: \(first.record.prefix(8)): not yours (permissionFailure)" })

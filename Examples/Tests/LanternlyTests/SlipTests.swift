@@ -40,8 +40,8 @@ struct SlipTests {
     await program.run("new", "--text", "a")
     let name = try program.name()
     for (words, options) in [
-      (["--text", "x", "--append", "y"], "--text and --append"), (["--star", "--unstar"], "--star and --unstar"),
-      (["--text", "x", "--restore", "1"], "--text and --restore"),
+      (["--text", "x", "--append", "y"], "--text or --append"), (["--star", "--unstar"], "--star or --unstar"),
+      (["--text", "x", "--restore", "1"], "--text or --restore"),
     ] {
       let result = await program.run(words: ["edit", name] + words)
       #expect(result.problems == ["Use either \(options). See: lanternly help edit"])
@@ -140,7 +140,7 @@ struct OddExportTests {
     try process.run()
     guard process.waited == 0 else { return }
     let result = await program.run("import", archive)
-    #expect(result.problems == ["The archive \(archive) was refused: it holds Journal.json twice."])
+    #expect(result.problems == ["The archive \(archive) was refused: it contains Journal.json twice."])
     #expect(result.code == ExitCode.badInput.rawValue)
   }
 
