@@ -1,6 +1,6 @@
 import Foundation
 
-/// What is said of an error to whoever uses a program: what happened, never the name of a type.
+/// The text of an error for the people who use a program: what happened, never the name of a type.
 public func plainText(of error: any Error) -> String {
   switch error {
   // Foundation's, and CloudKit's: their descriptions are for those who write programs.

@@ -2,7 +2,7 @@ import CSodium
 import VirgaAuth
 import VirgaModel
 
-/// A pair of X25519 keys: whoever has the public one can seal a message that only the holder of the other one opens.
+/// A pair of X25519 keys: anybody who has the public key can seal a message, and only the secret key opens it.
 package struct BoxKey: Sendable {
   package static let publicKeyLength = Int(crypto_box_PUBLICKEYBYTES)
 
@@ -20,7 +20,7 @@ package struct BoxKey: Sendable {
   }
 
   /// Seals a message for the holder of a key. Says nothing of who sealed it.
-  /// - Returns: `nil` if the public key is none.
+  /// - Returns: `nil` if the public key is not valid.
   package static func seal(_ plain: [UInt8], to publicKey: [UInt8]) -> [UInt8]? {
     Sodium.check()
     guard publicKey.count == publicKeyLength else { return nil }

@@ -125,7 +125,7 @@ package struct ZoneRoster: Hashable, Sendable {
       uniquingKeysWith: { first, _ in first })
     self = known
     if let first = found[Self.name(1)], first != texts.first {
-      // A zone that was deleted and made again begins anew, which only a device with the key can say.
+      // A zone that was deleted and made again has a new roster. Only a device with the key can write one.
       if let entry = Self.open(first, number: 1, of: place, keys: keys), canBegin(with: entry, first) {
         self = ZoneRoster()
         stored = known.stored.over
@@ -221,7 +221,7 @@ package struct ZoneRoster: Hashable, Sendable {
     let isNew = tag == nil
     // What seems to be there already is for the service to refuse, or else for `entries(renewing:)`.
     if shares[name] == share || isNew && shares[name] != nil { return [] }
-    // One that had the same root is over, whoever ended it.
+    // An earlier share of the same root has ended, no matter who ended it.
     let over = isNew ? shares.filter { $0.key != name && $0.value.root == share.root }.map(\.key).sorted() : []
     let others = shares.keys.filter { $0 != name && !over.contains($0) }
     let begins = isNew && (isSpent || !over.isEmpty || others.isEmpty)

@@ -16,7 +16,7 @@ extension CKDatabase {
   }
 
   /// The subscription of that identifier.
-  /// - Throws: `unknownItem` if there is none.
+  /// - Throws: `unknownItem` if there is no such subscription.
   public func subscription(for subscriptionID: CKSubscription.ID) async throws -> CKSubscription {
     try await subscriptions(for: [subscriptionID]).only(subscriptionID)
   }

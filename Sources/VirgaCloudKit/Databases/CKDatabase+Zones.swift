@@ -11,7 +11,7 @@ extension CKDatabase {
   }
 
   /// The zone of that identifier.
-  /// - Throws: `zoneNotFound` if there is none, `userDeletedZone` if its user erased it.
+  /// - Throws: `zoneNotFound` if there is no such zone, `userDeletedZone` if its user erased it.
   public func recordZone(for zoneID: CKRecordZone.ID) async throws -> CKRecordZone {
     try await recordZones(for: [zoneID]).only(zoneID)
   }

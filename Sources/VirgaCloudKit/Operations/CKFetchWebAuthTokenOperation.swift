@@ -7,7 +7,7 @@ open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendabl
   /// The web page's own token for the container.
   open var apiToken: String?
 
-  /// Called once, at the end, with a web token for the user, or with why there is none.
+  /// Called once, at the end, with a web token for the user or the error.
   open var fetchWebAuthTokenResultBlock: ((Result<String, any Error>) -> Void)?
   /// The older form of `fetchWebAuthTokenResultBlock`, not called where that is set.
   open var fetchWebAuthTokenCompletionBlock: ((String?, (any Error)?) -> Void)?

@@ -52,7 +52,7 @@ public class CKRecord: NSObject, CKRecordKeyValueSetting, NSSecureCoding, NSCopy
     set { setObject(newValue, forKey: key) }
   }
 
-  /// The value of a plain field; nil if there is none of that name.
+  /// The value of a plain field; nil if the record has no such field.
   public func object(forKey key: FieldKey) -> (any CKRecordValue)? {
     state.withLock { $0.object(FieldName(key), isEncrypted: false) }
   }

@@ -68,7 +68,7 @@ package final class AssetFolder: Sendable {
     }
     if try Self.makeFolder(place.folder) { try Self.sync(folder: places) }
     if try Self.move(path, to: place.path) {
-      // Nobody is told of the file before both are durable; in this order the disk has to be waited for once.
+      // The upload is answered once the file and its name are both durable. In this order we wait for the disk only once.
       try file.sync()
     } else {
       // The bytes that lie there are claimed, maybe. Others take their place only when these are durable.

@@ -11,8 +11,8 @@ final class DiarySync: CKSyncEngineDelegate, Sendable {
   static let containerIdentifier = "iCloud.org.virga.lanternly"
   /// Records in one request, so that an upload that is cut off has saved most of what it sent.
   static let batchMax = 40
-  /// Changes that the engine is told of at a time. It keeps its whole list with each state, and each batch looks through
-  /// the list: with all that waits for a first sync in it, the work would grow with the square of the diary.
+  /// The most changes in the engine's list. The engine writes the whole list with each state and searches it for each
+  /// batch, so with a whole diary in it the work would grow with the square of the diary.
   static let listedMax = 4 * batchMax
   /// Times that a record is tried again after a conflict, until what was refused gets another chance.
   static let attemptsMax = 6
